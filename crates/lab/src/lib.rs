@@ -1,1 +1,13 @@
-//! Placeholder.
+//! Everything that stands in for the network and says afterwards how it went.
+//!
+//! [`channel`] decides the fate of every packet; [`trace`] reads recorded networks into such channels and [`profile`]
+//! names built-in ones; [`stats`] turns latencies into quantiles and intervals, [`report`] into pages and tables.
+//! Nothing here reads a clock or opens a socket: time is an argument and chance comes from a seed ([`chance`]).
+#![forbid(unsafe_code)]
+
+pub mod chance;
+pub mod channel;
+pub mod profile;
+pub mod report;
+pub mod stats;
+pub mod trace;

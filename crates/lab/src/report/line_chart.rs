@@ -1,0 +1,169 @@
+//! Lines over anything: overhead over loss, for one.
+
+use super::Series;
+use super::svg::{Axis, Picture, millis, percent, series_class, short};
+
+/// How an axis is divided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Scale {
+    /// Evenly.
+    #[default]
+    Linear,
+    /// By factors; values of zero and below are left out.
+    Log,
+}
+
+/// How values are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Unit {
+    /// As they are.
+    #[default]
+    Number,
+    /// Shares, written as percentages.
+    Share,
+    /// Milliseconds.
+    Millis,
+}
+
+impl Unit {
+    pub(super) fn write(self, value: f64) -> String {
+        match self {
+            Self::Number => short(value, 3),
+            Self::Share => percent(value),
+            Self::Millis => format!("{} ms", millis(value)),
+        }
+    }
+}
+
+/// A chart of lines.
+#[derive(Debug, Clone, Default)]
+pub struct LineChart {
+    /// Its heading.
+    pub title: String,
+    /// What is to be read from it; may be empty.
+    pub caption: String,
+    /// What the horizontal axis shows.
+    pub x_label: String,
+    /// What the vertical axis shows.
+    pub y_label: String,
+    /// How horizontal values are written.
+    pub x_unit: Unit,
+    /// How vertical values are written.
+    pub y_unit: Unit,
+    /// How the horizontal axis is divided.
+    pub x_scale: Scale,
+    /// How the vertical axis is divided.
+    pub y_scale: Scale,
+    /// The lines.
+    pub series: Vec<Series>,
+}
+
+const WIDTH: f64 = 860.0;
+const HEIGHT: f64 = 400.0;
+const LEFT: f64 = 84.0;
+
+impl LineChart {
+    /// The chart as SVG, for pages with this crate's style.
+    pub fn svg(&self) -> String {
+        let mut picture = Picture::new(WIDTH, HEIGHT, &self.title);
+        let names: Vec<&str> = self
+            .series
+            .iter()
+            .map(|series| series.name.as_str())
+            .collect();
+        let top = 16.0 + picture.legend((LEFT, 16.0), &names);
+        let x = self.x_axis((LEFT, WIDTH - 26.0));
+        let y = self.y_axis((HEIGHT - 52.0, top));
+        for value in x.ticks(8) {
+            let at = x.place(value);
+            picture.line("grid", (at, y.places.1), (at, y.places.0));
+            picture.text(
+                "tick",
+                "middle",
+                (at, y.places.0 + 18.0),
+                &self.x_unit.write(value),
+            );
+        }
+        for value in y.ticks(6) {
+            let at = y.place(value);
+            picture.line("grid", (x.places.0, at), (x.places.1, at));
+            picture.text(
+                "tick",
+                "end",
+                (x.places.0 - 8.0, at + 4.0),
+                &self.y_unit.write(value),
+            );
+        }
+        picture.text(
+            "axis",
+            "middle",
+            (0.5 * (x.places.0 + x.places.1), HEIGHT - 10.0),
+            &self.x_label,
+        );
+        picture.text_upwards(
+            "axis",
+            (16.0, 0.5 * (y.places.0 + y.places.1)),
+            &self.y_label,
+        );
+        for (i, series) in self.series.iter().enumerate() {
+            let points: Vec<_> = self
+                .drawn(series)
+                .map(|(vx, vy)| (x.place(vx), y.place(vy)))
+                .collect();
+            picture.polyline(&series_class(i), &points, &series.name);
+        }
+        picture.finish()
+    }
+
+    /// The points that can be drawn.
+    pub(super) fn drawn<'a>(&'a self, series: &'a Series) -> impl Iterator<Item = (f64, f64)> + 'a {
+        series.points.iter().copied().filter(|&(x, y)| {
+            let fits =
+                |value: f64, scale| value.is_finite() && (scale == Scale::Linear || value > 0.0);
+            fits(x, self.x_scale) && fits(y, self.y_scale)
+        })
+    }
+
+    pub(super) fn x_axis(&self, places: (f64, f64)) -> Axis {
+        let values = bounds(self.all().map(|point| point.0));
+        Axis {
+            values,
+            places,
+            is_log: self.x_scale == Scale::Log,
+        }
+    }
+
+    /// A linear vertical axis begins at 0.
+    pub(super) fn y_axis(&self, places: (f64, f64)) -> Axis {
+        let (low, high) = bounds(self.all().map(|point| point.1));
+        let is_log = self.y_scale == Scale::Log;
+        let values = if is_log {
+            (low, high * 1.1)
+        } else {
+            (low.min(0.0), high.max(0.0) * 1.05)
+        };
+        Axis {
+            values,
+            places,
+            is_log,
+        }
+    }
+
+    fn all(&self) -> impl Iterator<Item = (f64, f64)> + '_ {
+        self.series.iter().flat_map(|series| self.drawn(series))
+    }
+}
+
+/// The least and the greatest value; (0.1, 1) when there are none.
+fn bounds(values: impl Iterator<Item = f64>) -> (f64, f64) {
+    let (low, high) = values.fold((f64::MAX, f64::MIN), |(low, high), v| {
+        (low.min(v), high.max(v))
+    });
+    if low > high {
+        (0.1, 1.0)
+    } else if low == high {
+        (low - low.abs() * 0.5, high + high.abs() * 0.5 + 1e-9)
+    } else {
+        (low, high)
+    }
+}

@@ -1,0 +1,50 @@
+//! Results to be looked at: a page of HTML that needs nothing else, tables and plots for the terminal.
+//!
+//! [`html`] draws everything itself as inline SVG; colours are CSS variables, so the same picture serves light and dark
+//! screens. `svg.rs` has the axes and shapes, `tail_plot.rs` the latency distributions, `bars.rs` late shares and overhead,
+//! `line_chart.rs` curves of anything, `page.rs` the page around them, `terminal.rs` what goes to a terminal.
+//!
+//! All text from outside is escaped where it enters the page: in [`escape`], called by `svg::text` and by `page.rs`.
+
+mod bars;
+mod line_chart;
+mod page;
+mod svg;
+mod tail_plot;
+mod terminal;
+
+#[cfg(test)]
+mod tests;
+
+pub use line_chart::{LineChart, Scale, Unit};
+pub use page::html;
+pub use svg::escape;
+pub use terminal::table;
+
+/// What a page shows besides the numbers of its [`Report`](crate::stats::Report).
+#[derive(Debug, Clone, Default)]
+pub struct Figures {
+    /// The page's heading.
+    pub title: String,
+    /// A sentence below it: which path, which messages.
+    pub subtitle: String,
+    /// The command that repeats the run.
+    pub command: String,
+    /// When messages are late, in milliseconds; drawn as a vertical line.
+    pub deadline_ms: Option<f64>,
+    /// The share that shall be on time, such as 0.999; drawn as a horizontal line.
+    pub on_time_target: Option<f64>,
+    /// The latency distribution of each policy.
+    pub latency: Vec<Series>,
+    /// Further charts.
+    pub charts: Vec<LineChart>,
+}
+
+/// A named line.
+#[derive(Debug, Clone, Default)]
+pub struct Series {
+    /// Its name in the legend; the policy, for latencies.
+    pub name: String,
+    /// Its points. For latencies: (milliseconds, share of messages later than that), as from `Latencies::curve`.
+    pub points: Vec<(f64, f64)>,
+}

@@ -1,0 +1,168 @@
+//! The page around the figures. Nothing in it is loaded from elsewhere, and there is no script.
+
+use super::svg::{escape, measured};
+use super::terminal::COLUMNS;
+use super::{Figures, bars, tail_plot};
+use crate::stats::{Report, Summary};
+
+/// The report as one HTML page that can be read offline.
+pub fn html(report: &Report, figures: &Figures) -> String {
+    let mut main = String::new();
+    if figures
+        .latency
+        .iter()
+        .any(|series| !series.points.is_empty())
+    {
+        main += &figure(
+            "Latency",
+            "Each step up the left axis is ten times fewer messages. A policy keeps the promise when its line is above the \
+             target where it crosses the deadline. Latencies beyond the right edge are in the table.",
+            &tail_plot::draw(figures),
+        );
+    }
+    if !report.policies.is_empty() {
+        main += &figure(
+            "Late messages",
+            "Dot: measured; bar: 95 % interval; upright mark: what the policy predicted.",
+            &bars::late_shares(report, figures),
+        );
+        main += &figure("What it cost", "", &bars::overheads(report));
+        main += &table(report);
+    }
+    for chart in &figures.charts {
+        main += &figure(&chart.title, &chart.caption, &chart.svg());
+    }
+    main += &settings(report, figures);
+    let title = if figures.title.is_empty() {
+        "Punctual report"
+    } else {
+        &figures.title
+    };
+    format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" \
+         content=\"width=device-width, initial-scale=1\">\n<meta name=\"color-scheme\" content=\"light dark\">\n\
+         <title>{title}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<header>\n<h1>{title}</h1>\n\
+         <p class=\"subtitle\">{subtitle}</p>\n{verdicts}</header>\n<main>\n{main}</main>\n</body>\n</html>\n",
+        title = escape(title),
+        subtitle = escape(&figures.subtitle),
+        verdicts = verdicts(report, figures),
+    )
+}
+
+fn figure(title: &str, caption: &str, svg: &str) -> String {
+    let caption = if caption.is_empty() {
+        String::new()
+    } else {
+        format!("<figcaption>{}</figcaption>\n", escape(caption))
+    };
+    format!(
+        "<figure>\n<h2>{}</h2>\n{caption}<div class=\"wide\">{svg}</div></figure>\n",
+        escape(title)
+    )
+}
+
+/// A card a policy: what came of the promise, in words as well as in colour.
+fn verdicts(report: &Report, figures: &Figures) -> String {
+    let cards: String = report
+        .policies
+        .iter()
+        .map(|policy| verdict(policy, figures.on_time_target))
+        .collect();
+    if cards.is_empty() {
+        cards
+    } else {
+        format!("<div class=\"cards\">\n{cards}</div>\n")
+    }
+}
+
+fn verdict(policy: &Summary, target: Option<f64>) -> String {
+    let (class, words) = match target.map(|target| 1.0 - target) {
+        None => ("plain", "late"),
+        Some(limit) if policy.late_share_95.high <= limit => ("kept", "late: promise kept"),
+        Some(limit) if policy.late_share_95.low > limit => ("broken", "late: promise broken"),
+        Some(limit) if policy.late_share <= limit => ("open", "late: kept, within the uncertainty"),
+        Some(_) => ("open", "late: missed, within the uncertainty"),
+    };
+    format!(
+        "<div class=\"card {class}\"><div class=\"name\">{}</div><div class=\"number\">{}</div><div>{words}</div>\
+         <div class=\"cost\">{} recovery overhead</div></div>\n",
+        escape(&policy.policy),
+        escape(&measured(policy.late_share)),
+        escape(&measured(policy.recovery_overhead)),
+    )
+}
+
+fn table(report: &Report) -> String {
+    let headings: String = COLUMNS
+        .iter()
+        .map(|(heading, _)| format!("<th scope=\"col\">{}</th>", escape(heading)))
+        .collect();
+    let row = |summary: &Summary| {
+        let cells: String = COLUMNS
+            .iter()
+            .map(|(_, cell)| format!("<td>{}</td>", cell_html(&cell(summary))))
+            .collect();
+        format!("<tr>{cells}</tr>\n")
+    };
+    let rows: String = report.policies.iter().map(row).collect();
+    format!(
+        "<section>\n<h2>Numbers</h2>\n<p class=\"note\">Quantiles are over all messages; <i>never</i> is one that falls among \
+         those that did not arrive.</p>\n<div class=\"wide\"><table>\n<thead><tr>{headings}</tr></thead>\n\
+         <tbody>\n{rows}</tbody>\n</table></div>\n</section>\n"
+    )
+}
+
+/// An interval goes below its value: beside it the table would be too wide for most screens.
+fn cell_html(cell: &str) -> String {
+    escape(cell).replacen(" [", "<br>[", 1)
+}
+
+/// How to run it again: the command, the seeds, and every setting.
+fn settings(report: &Report, figures: &Figures) -> String {
+    let mut seeds: Vec<u64> = report.policies.iter().map(|policy| policy.seed).collect();
+    seeds.sort_unstable();
+    seeds.dedup();
+    let seeds: Vec<String> = seeds.iter().map(u64::to_string).collect();
+    let mut rows = String::new();
+    let mut add = |name: &str, value: &str| {
+        rows += &format!(
+            "<tr><th scope=\"row\">{}</th><td>{}</td></tr>\n",
+            escape(name),
+            escape(value)
+        );
+    };
+    if !seeds.is_empty() {
+        add("seed", &seeds.join(", "));
+    }
+    match &report.settings {
+        serde_json::Value::Object(fields) => {
+            for (name, value) in fields.iter().filter(|(name, _)| *name != "seed") {
+                add(name, &plain(value));
+            }
+        }
+        serde_json::Value::Null => {}
+        other => add("settings", &plain(other)),
+    }
+    let command = if figures.command.is_empty() {
+        String::new()
+    } else {
+        format!(
+            "<p class=\"note\">Run it again:</p>\n<pre>{}</pre>\n",
+            escape(&figures.command)
+        )
+    };
+    format!(
+        "<section>\n<h2>Settings</h2>\n{command}<div class=\"wide\"><table class=\"settings\">\n<tbody>\n{rows}</tbody>\n</table></div>\n</section>\n"
+    )
+}
+
+fn plain(value: &serde_json::Value) -> String {
+    match value {
+        serde_json::Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// Colours after Okabe and Ito, who chose them to be told apart by everyone; darker on light, lighter on dark. Series also
+/// differ in their dashes.
+const STYLE: &str = include_str!("page.css");

@@ -1,0 +1,174 @@
+//! Tables and plots for a terminal.
+
+use super::line_chart::LineChart;
+use super::svg::{count, measured, millis};
+use crate::stats::{Report, Summary};
+
+/// A heading, and what stands below it.
+type Column = (&'static str, fn(&Summary) -> String);
+
+/// The columns of the table. Shared with the page.
+pub(super) const COLUMNS: [Column; 12] = [
+    ("policy", |s| s.policy.clone()),
+    ("messages", |s| count(s.messages)),
+    ("p50 ms", |s| optional_ms(s.latency_ms.p50)),
+    ("p95 ms", |s| optional_ms(s.latency_ms.p95)),
+    ("p99 ms", |s| optional_ms(s.latency_ms.p99)),
+    ("p99.5 ms", |s| optional_ms(s.latency_ms.p99_5)),
+    ("p99.9 ms", |s| optional_ms(s.latency_ms.p99_9)),
+    ("max ms", |s| optional_ms(s.latency_ms.max)),
+    ("late [95 %]", |s| {
+        let (low, high) = (s.late_share_95.low, s.late_share_95.high);
+        format!("{} [{}, {}]", measured(s.late_share), bare(low), bare(high))
+    }),
+    ("predicted", |s| {
+        s.predicted_late_share
+            .map_or_else(|| "-".to_owned(), measured)
+    }),
+    ("recovery + headers", |s| {
+        format!(
+            "{} + {}",
+            measured(s.recovery_overhead),
+            measured(s.encapsulation_overhead)
+        )
+    }),
+    ("lost", |s| count(s.lost_messages)),
+];
+
+fn optional_ms(ms: Option<f64>) -> String {
+    ms.map_or_else(|| "never".to_owned(), millis)
+}
+
+fn bare(share: f64) -> String {
+    measured(share).trim_end_matches(" %").to_owned()
+}
+
+/// The report as aligned columns; `never` is a quantile that falls among messages that did not arrive.
+pub fn table(report: &Report) -> String {
+    let rows: Vec<[String; COLUMNS.len()]> = report
+        .policies
+        .iter()
+        .map(|summary| COLUMNS.map(|(_, cell)| printable(&cell(summary))))
+        .collect();
+    let widths: Vec<usize> = (0..COLUMNS.len())
+        .map(|i| {
+            let cells = rows.iter().map(|row| row[i].chars().count());
+            cells.fold(COLUMNS[i].0.chars().count(), usize::max)
+        })
+        .collect();
+    let mut text = String::new();
+    let headings = COLUMNS.map(|(heading, _)| heading.to_owned());
+    for row in std::iter::once(&headings).chain(&rows) {
+        let mut line = String::new();
+        for (i, cell) in row.iter().enumerate() {
+            // Names to the left, numbers to the right.
+            let width = widths[i];
+            line += &if i == 0 {
+                format!("{cell:<width$}")
+            } else {
+                format!("  {cell:>width$}")
+            };
+        }
+        text += line.trim_end();
+        text.push('\n');
+    }
+    text
+}
+
+/// Names come from outside; control characters would steer the terminal.
+fn printable(text: &str) -> String {
+    text.chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .collect()
+}
+
+/// Marks of the series, in order.
+const MARKS: [char; 8] = ['o', 'x', '+', '*', '#', '@', '%', '='];
+
+impl LineChart {
+    /// The chart as text of about `width` x `height` characters, bounded to 20..=400 x 5..=100.
+    pub fn text(&self, width: usize, height: usize) -> String {
+        let (width, height) = (width.clamp(20, 400), height.clamp(5, 100));
+        let margin = 10;
+        let columns = width - margin - 1;
+        let rows = height - 2;
+        let x = self.x_axis((0.0, (columns - 1) as f64));
+        let y = self.y_axis(((rows - 1) as f64, 0.0));
+        let mut cells = vec![vec![' '; columns]; rows];
+        for (i, series) in self.series.iter().enumerate() {
+            let points: Vec<_> = self
+                .drawn(series)
+                .map(|(vx, vy)| (x.place(vx), y.place(vy)))
+                .collect();
+            for pair in points.windows(2) {
+                draw_segment(&mut cells, pair[0], pair[1], MARKS[i % MARKS.len()]);
+            }
+            if let [only] = points[..] {
+                draw_segment(&mut cells, only, only, MARKS[i % MARKS.len()]);
+            }
+        }
+        let mut text = format!("{}\n", printable(&self.title));
+        let labelled: Vec<(usize, String)> = y
+            .ticks(rows / 3)
+            .iter()
+            .map(|&v| (y.place(v).round() as usize, self.y_unit.write(v)))
+            .collect();
+        for (row, line) in cells.iter().enumerate() {
+            let label = labelled
+                .iter()
+                .find(|(at, _)| *at == row)
+                .map_or("", |(_, label)| label.as_str());
+            let bar = if label.is_empty() { '|' } else { '+' };
+            let line: String = line.iter().collect();
+            text += &format!("{label:>margin$}{bar}{}\n", line.trim_end());
+        }
+        text += &format!("{:margin$}+{}\n", "", "-".repeat(columns));
+        text += &self.x_labels(margin, columns, &x);
+        text += &format!(
+            "{:margin$} {} over {}:",
+            "",
+            printable(&self.y_label),
+            printable(&self.x_label)
+        );
+        for (i, series) in self.series.iter().enumerate() {
+            text += &format!("  {} {}", MARKS[i % MARKS.len()], printable(&series.name));
+        }
+        text.push('\n');
+        text
+    }
+
+    fn x_labels(&self, margin: usize, columns: usize, x: &super::svg::Axis) -> String {
+        let mut line = vec![' '; margin + 1 + columns + 8];
+        let mut free = 0;
+        for value in x.ticks(columns / 12) {
+            let label: Vec<char> = self.x_unit.write(value).chars().collect();
+            let centre = margin + 1 + x.place(value).round() as usize;
+            let start = centre.saturating_sub(label.len() / 2);
+            if start >= free && start + label.len() <= line.len() {
+                line[start..start + label.len()].copy_from_slice(&label);
+                free = start + label.len() + 1;
+            }
+        }
+        let line: String = line.into_iter().collect();
+        format!("{}\n", line.trim_end())
+    }
+}
+
+/// Marks the cells between two points; a cell that is taken stays.
+fn draw_segment(cells: &mut [Vec<char>], from: (f64, f64), to: (f64, f64), mark: char) {
+    let steps = (to.0 - from.0)
+        .abs()
+        .max((to.1 - from.1).abs())
+        .ceil()
+        .max(1.0) as usize;
+    for step in 0..=steps {
+        let f = step as f64 / steps as f64;
+        let column = (from.0 + f * (to.0 - from.0)).round() as usize;
+        let row = (from.1 + f * (to.1 - from.1)).round() as usize;
+        if let Some(cell) = cells.get_mut(row).and_then(|row| row.get_mut(column))
+            && *cell == ' '
+        {
+            *cell = mark;
+        }
+    }
+}

@@ -1,0 +1,250 @@
+use serde_json::json;
+
+use super::*;
+use crate::chance::{Chance, Purpose};
+use crate::stats::{Latencies, Report, Summary, wilson};
+
+/// Made-up latencies: a base, some jitter, and a share repaired later.
+fn latencies(repaired: f64, repair_ms: u64, lost: f64, seed: u64) -> Latencies {
+    let chance = Chance::new(seed, 0);
+    let mut latencies = Latencies::default();
+    for i in 0..60_000 {
+        if chance.share(Purpose::Loss, i, 0) < lost {
+            latencies.record_lost();
+            continue;
+        }
+        let jitter = 6.0 * chance.exponential(Purpose::Jitter, i, 0);
+        let mut us = ((35.0 + jitter) * 1000.0) as u64;
+        let mut round = 1;
+        while chance.share(Purpose::Loss, i, round) < repaired {
+            us += repair_ms * 1000;
+            round += 1;
+        }
+        latencies.record(us);
+    }
+    latencies
+}
+
+fn summary(policy: &str, latencies: &Latencies, recovery: f64, predicted: Option<f64>) -> Summary {
+    let late = latencies.late(150_000);
+    Summary {
+        policy: policy.into(),
+        messages: latencies.messages(),
+        latency_ms: latencies.quantiles(),
+        late_share: late as f64 / latencies.messages() as f64,
+        late_share_95: wilson(late, latencies.messages()),
+        predicted_late_share: predicted,
+        recovery_overhead: recovery,
+        encapsulation_overhead: 0.046,
+        lost_messages: latencies.lost(),
+        seed: 7,
+    }
+}
+
+fn example() -> (Report, Figures) {
+    let policies = [
+        ("exact", latencies(0.02, 75, 0.0, 1), 0.0234, Some(0.0004)),
+        (
+            "pangolin",
+            latencies(0.018, 78, 0.0, 2),
+            0.041,
+            Some(0.0003),
+        ),
+        (
+            "retransmit",
+            latencies(0.04, 90, 0.0002, 3),
+            0.0205,
+            Some(0.0016),
+        ),
+        ("fixed(1)", latencies(0.004, 150, 0.0, 4), 0.25, None),
+    ];
+    let report = Report {
+        settings: json!({
+            "path": "bursty-wifi", "deadline_ms": 150, "on_time_target": 0.999, "message_bytes": 2048,
+            "messages_per_second": 50, "duration_s": 1200, "version": "punctual 0.1.0", "seed": 7,
+        }),
+        policies: policies
+            .iter()
+            .map(|(name, l, cost, predicted)| summary(name, l, *cost, *predicted))
+            .collect(),
+    };
+    let line = |name: &str, factor: f64| Series {
+        name: name.into(),
+        points: (1..=40)
+            .map(|i| f64::from(i) / 100.0)
+            .map(|p| (p, factor * p / (1.0 - p) + 0.002))
+            .collect(),
+    };
+    let figures = Figures {
+        title: "Four policies on bursty-wifi".into(),
+        subtitle: "60,000 messages of 2,048 bytes, 150 ms, 99.9 % on time; the same network for each policy".into(),
+        command: "punctual lab --path bursty-wifi --deadline 150ms --on-time 99.9% --seed 7".into(),
+        deadline_ms: Some(150.0),
+        on_time_target: Some(0.999),
+        latency: policies.iter().map(|(name, l, ..)| Series { name: (*name).into(), points: l.curve() }).collect(),
+        charts: vec![LineChart {
+            title: "Overhead over loss".into(),
+            caption: "What a target of 99.9 % costs on paths with uniform loss.".into(),
+            x_label: "loss".into(),
+            y_label: "recovery overhead".into(),
+            x_unit: Unit::Share,
+            y_unit: Unit::Share,
+            series: vec![line("4 rounds", 1.0), line("2 rounds", 1.7), line("1 round", 4.0)],
+            ..LineChart::default()
+        }],
+    };
+    (report, figures)
+}
+
+#[test]
+fn the_page_needs_nothing_else_and_is_well_formed() {
+    let (report, figures) = example();
+    let page = html(&report, &figures);
+    if let Some(path) = std::env::var_os("PUNCTUAL_REPORT") {
+        std::fs::write(path, &page).unwrap();
+    }
+    let without_namespace = page.replace("http://www.w3.org/2000/svg", "");
+    for outside in [
+        "http:", "https:", "//", "url(", "<script", "<link", "<img", "@import",
+    ] {
+        assert!(!without_namespace.contains(outside), "{outside}");
+    }
+    for name in [
+        "svg", "figure", "table", "div", "section", "text", "title", "h2", "td", "th",
+    ] {
+        let opened =
+            page.matches(&format!("<{name}>")).count() + page.matches(&format!("<{name} ")).count();
+        assert_eq!(
+            opened,
+            page.matches(&format!("</{name}>")).count(),
+            "{name}"
+        );
+    }
+    assert!(!page.contains("NaN") && !page.contains("inf"));
+    assert!(page.len() < 300_000, "{}", page.len());
+    for shown in [
+        "exact",
+        "deadline 150 ms",
+        "target 99.9 %",
+        "99.99 %",
+        "--seed 7",
+        "promise kept",
+        "bursty-wifi",
+    ] {
+        assert!(page.contains(shown), "{shown}");
+    }
+}
+
+#[test]
+fn text_from_outside_is_escaped() {
+    let evil = "<script>alert(\"x\")</script>&'";
+    let (mut report, mut figures) = example();
+    report.policies[0].policy = evil.into();
+    report.settings = json!({ evil: evil });
+    figures.title = evil.into();
+    figures.subtitle = evil.into();
+    figures.command = evil.into();
+    figures.latency[0].name = evil.into();
+    figures.charts[0].title = evil.into();
+    figures.charts[0].caption = evil.into();
+    figures.charts[0].x_label = evil.into();
+    figures.charts[0].y_label = evil.into();
+    figures.charts[0].series[0].name = evil.into();
+    let page = html(&report, &figures);
+    assert!(!page.contains("<script") && !page.contains("alert(\"x"));
+    assert!(page.contains("&lt;script&gt;alert(&quot;x&quot;)&lt;/script&gt;&amp;&#39;"));
+    assert_eq!(escape("a\u{7}b"), "a b");
+}
+
+#[test]
+fn odd_reports_are_drawn_without_panic() {
+    let mut report = Report {
+        settings: serde_json::Value::Null,
+        policies: Vec::new(),
+    };
+    let empty = html(&report, &Figures::default());
+    assert!(empty.contains("Punctual report"));
+    assert_eq!(table(&report).lines().count(), 1);
+    let nothing = Latencies::default();
+    let mut odd = summary("odd", &latencies(0.0, 0, 1.0, 1), 0.0, Some(0.0));
+    odd.late_share = 1.0;
+    report.policies = vec![
+        odd,
+        Summary {
+            late_share: 0.0,
+            predicted_late_share: None,
+            ..summary("none", &nothing, 0.0, None)
+        },
+    ];
+    report.policies[1].late_share_95 = wilson(0, 0);
+    let figures = Figures {
+        latency: vec![
+            Series {
+                name: "odd".into(),
+                points: vec![(0.0, 1.0)],
+            },
+            Series::default(),
+        ],
+        charts: vec![
+            LineChart::default(),
+            LineChart {
+                series: vec![Series {
+                    name: "one".into(),
+                    points: vec![(0.0, f64::NAN), (5.0, 5.0), (f64::INFINITY, 0.0)],
+                }],
+                x_scale: Scale::Log,
+                y_scale: Scale::Log,
+                ..LineChart::default()
+            },
+        ],
+        ..Figures::default()
+    };
+    let page = html(&report, &figures);
+    assert!(!page.contains("NaN") && !page.contains("=\"inf"), "{page}");
+    assert!(table(&report).contains("never"));
+    for chart in &figures.charts {
+        assert!(!chart.text(0, 0).is_empty());
+    }
+}
+
+#[test]
+fn stragglers_do_not_squeeze_the_latency_plot() {
+    let (report, mut figures) = example();
+    figures.latency[2].points.push((30_000.0, 0.0));
+    let page = html(&report, &figures);
+    assert!(page.contains(">800</text>") && !page.contains(">1000</text>"));
+}
+
+#[test]
+fn tables_are_aligned() {
+    let (report, _) = example();
+    let text = table(&report);
+    println!("{text}");
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines.len(), 5);
+    assert!(lines[0].starts_with("policy ") && lines[1].starts_with("exact "));
+    let end = |line: &str, word: &str| line.find(word).map(|at| at + word.len());
+    let column = end(lines[0], "messages").unwrap();
+    assert!(
+        lines[1..]
+            .iter()
+            .all(|line| end(line, "60,000") == Some(column))
+    );
+}
+
+#[test]
+fn charts_are_drawn_as_text() {
+    let (_, figures) = example();
+    let text = figures.charts[0].text(78, 20);
+    println!("{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 90));
+    for shown in [
+        "Overhead over loss",
+        "o 4 rounds",
+        "x 2 rounds",
+        "+ 1 round",
+        "20 %",
+    ] {
+        assert!(text.contains(shown), "{shown}");
+    }
+}

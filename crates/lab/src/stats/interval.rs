@@ -1,0 +1,135 @@
+//! 95 % intervals of a share.
+//!
+//! Messages of one path are not independent: misses come in runs. Wilson's interval, which takes them as independent, is then
+//! too narrow. So whole paths (or, with a single path, blocks of time) are resampled: [`resample`].
+
+use serde::{Deserialize, Serialize};
+
+use crate::chance::{Chance, Purpose};
+
+/// From `low` to `high`; written as `[low, high]`.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(from = "[f64; 2]", into = "[f64; 2]")]
+pub struct Interval {
+    /// The lower end.
+    pub low: f64,
+    /// The upper end.
+    pub high: f64,
+}
+
+impl From<[f64; 2]> for Interval {
+    fn from([low, high]: [f64; 2]) -> Self {
+        Self { low, high }
+    }
+}
+
+impl From<Interval> for [f64; 2] {
+    fn from(interval: Interval) -> Self {
+        [interval.low, interval.high]
+    }
+}
+
+impl Interval {
+    /// Whether a value lies within.
+    pub fn contains(&self, value: f64) -> bool {
+        (self.low..=self.high).contains(&value)
+    }
+
+    /// The least interval that holds both.
+    #[must_use]
+    pub const fn hull(self, other: Self) -> Self {
+        Self {
+            low: self.low.min(other.low),
+            high: self.high.max(other.high),
+        }
+    }
+}
+
+/// Something counted together: a path, or a block of time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Cluster {
+    /// How many of `of` had the property.
+    pub hits: u64,
+    /// How many there were.
+    pub of: u64,
+}
+
+/// Wilson's 95 % interval of a share, for independent events. (0, 1) when there were none.
+pub fn wilson(hits: u64, of: u64) -> Interval {
+    if of == 0 {
+        return Interval {
+            low: 0.0,
+            high: 1.0,
+        };
+    }
+    const Z: f64 = 1.959_963_984_540_054;
+    let n = of as f64;
+    let share = hits as f64 / n;
+    let shrink = 1.0 + Z * Z / n;
+    let centre = (share + Z * Z / (2.0 * n)) / shrink;
+    let half = Z / shrink * libm::sqrt(share * (1.0 - share) / n + Z * Z / (4.0 * n * n));
+    // The ends are exactly 0 and 1 there, but for rounding.
+    let low = if hits == 0 {
+        0.0
+    } else {
+        (centre - half).max(0.0)
+    };
+    let high = if hits == of {
+        1.0
+    } else {
+        (centre + half).min(1.0)
+    };
+    Interval { low, high }
+}
+
+/// 95 % interval of the share over all clusters, by drawing whole clusters with replacement (percentile bootstrap with
+/// `rounds` draws, at most 100,000). None with fewer than two clusters.
+pub fn resample(clusters: &[Cluster], rounds: u32, seed: u64) -> Option<Interval> {
+    if clusters.len() < 2 || rounds == 0 {
+        return None;
+    }
+    let chance = Chance::new(seed, 0);
+    let mut shares: Vec<f64> = (0..u64::from(rounds.min(100_000)))
+        .map(|round| {
+            let (mut hits, mut of) = (0, 0);
+            for i in 0..clusters.len() as u64 {
+                let drawn = chance.below(clusters.len() as u64, Purpose::Resample, round, i);
+                let cluster = clusters[drawn as usize];
+                hits += cluster.hits;
+                of += cluster.of;
+            }
+            if of == 0 {
+                0.0
+            } else {
+                hits as f64 / of as f64
+            }
+        })
+        .collect();
+    shares.sort_by(f64::total_cmp);
+    let at = |q: f64| shares[(q * (shares.len() - 1) as f64).round() as usize];
+    Some(Interval {
+        low: at(0.025),
+        high: at(0.975),
+    })
+}
+
+/// The interval to report: whole clusters resampled, but never narrower than Wilson's. (When no cluster has a hit, or there
+/// are few clusters, resampling alone would claim to be surer than the number of messages allows.)
+pub fn share_interval(clusters: &[Cluster], seed: u64) -> Interval {
+    let hits = clusters.iter().map(|cluster| cluster.hits).sum();
+    let of = clusters.iter().map(|cluster| cluster.of).sum();
+    let independent = wilson(hits, of);
+    // 1,000 draws place the ends of a 95 % interval within a percent of probability.
+    resample(clusters, 1000, seed).map_or(independent, |resampled| resampled.hull(independent))
+}
+
+/// Cuts a series into blocks of `length` for [`resample`]: for a single path, with blocks longer than its runs of misses.
+pub fn blocks(series: &[bool], length: usize) -> Vec<Cluster> {
+    series
+        .chunks(length.max(1))
+        .map(|block| Cluster {
+            hits: block.iter().filter(|&&hit| hit).count() as u64,
+            of: block.len() as u64,
+        })
+        .collect()
+}

@@ -1,0 +1,15 @@
+//! Numbers that say how it went, and how sure they are.
+//!
+//! `latency.rs` records latencies and gives quantiles; `interval.rs` gives intervals of a share; `summary.rs` is what a
+//! run leaves behind, the same in JSON, in the report and on the terminal.
+
+mod interval;
+mod latency;
+mod summary;
+
+#[cfg(test)]
+mod tests;
+
+pub use interval::{Cluster, Interval, blocks, resample, share_interval, wilson};
+pub use latency::Latencies;
+pub use summary::{LatencyMs, Report, Summary};

@@ -1,0 +1,146 @@
+//! JSON of `irtt client -o`: round trips with the delay of each direction in nanoseconds.
+//!
+//! One-way delays are as good as the two clocks; where one is missing or negative, only the round trip is used.
+
+use std::io::BufRead;
+
+use serde::Deserialize;
+
+use super::lines::FILE_BYTES;
+use super::{LostSide, Outcome, Sample, TraceErrorKind};
+
+#[derive(Deserialize)]
+struct Document {
+    #[serde(default)]
+    config: Config,
+    round_trips: Vec<RoundTrip>,
+}
+
+#[derive(Deserialize, Default)]
+struct Config {
+    /// Nanoseconds between probes.
+    interval: Option<u64>,
+}
+
+#[derive(Deserialize)]
+struct RoundTrip {
+    #[serde(default)]
+    lost: Lost,
+    #[serde(default)]
+    delay: Delay,
+    #[serde(default)]
+    timestamps: Timestamps,
+}
+
+#[derive(Deserialize, Default, Clone, Copy, PartialEq, Eq)]
+enum Lost {
+    #[default]
+    #[serde(rename = "false")]
+    No,
+    #[serde(rename = "true")]
+    Unknown,
+    #[serde(rename = "true_up")]
+    Up,
+    #[serde(rename = "true_down")]
+    Down,
+}
+
+#[derive(Deserialize, Default)]
+struct Delay {
+    receive: Option<i64>,
+    send: Option<i64>,
+    rtt: Option<i64>,
+}
+
+#[derive(Deserialize, Default)]
+struct Timestamps {
+    #[serde(default)]
+    client: Client,
+}
+
+#[derive(Deserialize, Default)]
+struct Client {
+    #[serde(default)]
+    send: Stamp,
+}
+
+#[derive(Deserialize, Default)]
+struct Stamp {
+    monotonic: Option<i64>,
+    wall: Option<i64>,
+}
+
+pub(super) fn read(reader: impl BufRead) -> Result<Vec<Sample>, (u64, TraceErrorKind)> {
+    let mut bounded = reader.take(FILE_BYTES + 1);
+    let document: Document = serde_json::from_reader(&mut bounded).map_err(|error| {
+        if bounded.limit() == 0 {
+            return (
+                0,
+                TraceErrorKind::TooLarge {
+                    what: "bytes",
+                    limit: FILE_BYTES,
+                },
+            );
+        }
+        (error.line() as u64, TraceErrorKind::Json(error))
+    })?;
+    let interval_us = document.config.interval.map(|ns| ns / 1000);
+    let mut samples: Vec<Sample> = Vec::with_capacity(document.round_trips.len());
+    let mut first_ns = None;
+    for (i, trip) in document.round_trips.iter().enumerate() {
+        let at_us = sent_us(trip, &mut first_ns)
+            .or_else(|| (i as u64).checked_mul(interval_us?))
+            .ok_or_else(|| {
+                (
+                    0,
+                    TraceErrorKind::Expected {
+                        what: "timestamps.client.send of every round trip, or config.interval",
+                        found: format!("round trip {i} without"),
+                    },
+                )
+            })?;
+        let at_us = samples.last().map_or(0, |last| last.at_us).max(at_us);
+        let outcome = outcome(trip).ok_or_else(|| {
+            let found = format!("round trip {i}");
+            (
+                0,
+                TraceErrorKind::Expected {
+                    what: "delay.rtt of at most an hour, or lost",
+                    found,
+                },
+            )
+        })?;
+        samples.push(Sample { at_us, outcome });
+    }
+    Ok(samples)
+}
+
+/// Microseconds since the first probe, by the client's clock.
+fn sent_us(trip: &RoundTrip, first_ns: &mut Option<i64>) -> Option<u64> {
+    let stamp = &trip.timestamps.client.send;
+    let ns = stamp.monotonic.or(stamp.wall)?;
+    let first = *first_ns.get_or_insert(ns);
+    Some(u64::try_from(ns.saturating_sub(first)).unwrap_or(0) / 1000)
+}
+
+fn outcome(trip: &RoundTrip) -> Option<Outcome> {
+    match trip.lost {
+        Lost::Unknown => return Some(Outcome::Lost(LostSide::Unknown)),
+        Lost::Up => return Some(Outcome::Lost(LostSide::Forward)),
+        Lost::Down => return Some(Outcome::Lost(LostSide::Backward)),
+        Lost::No => {}
+    }
+    if let (Some(up), Some(down)) = (micros(trip.delay.send), micros(trip.delay.receive)) {
+        return Some(Outcome::OneWay {
+            up_us: Some(up),
+            down_us: Some(down),
+        });
+    }
+    micros(trip.delay.rtt).map(|rtt_us| Outcome::RoundTrip { rtt_us })
+}
+
+/// Up to an hour, as everywhere.
+fn micros(ns: Option<i64>) -> Option<u32> {
+    let us = u32::try_from(ns? / 1000).ok()?;
+    (ns? >= 0 && us <= 3_600_000_000).then_some(us)
+}

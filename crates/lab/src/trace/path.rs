@@ -1,0 +1,316 @@
+//! From a trace to a path of two directions.
+//!
+//! What a round trip does not say is stated: how its time is divided ([`PathOptions::rtt_split`]), and where its losses
+//! were. A run of lost probes falls to one direction as a whole, drawn for each lap of the trace and each path
+//! (most round-trip loss is in one direction: research cited in the design); a run at least as long as an outage
+//! ([`PathOptions::outage_min`]) takes both directions. A lost probe stands for the time half way to its neighbours,
+//! but no further than the median spacing: some probers stall for seconds after a loss.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::{Content, Format, LostSide, Outcome, Sample, Trace, TraceError, TraceErrorKind};
+use crate::channel::{
+    Capacity, CapacityTrace, ChannelSpec, DelayModel, DelayTrace, LossModel, LossSide, LossSpan,
+    LossTrace, PathSpec, PlaybackError, RateSpec, RttSplit,
+};
+
+/// What a trace does not say, stated.
+#[derive(Debug, Clone)]
+pub struct PathOptions {
+    /// How round-trip times are divided. Default even.
+    pub rtt_split: RttSplit,
+    /// Share of the losses of unknown direction that are forward. Default 0.5, but 1 for cloud-gaming logs, whose loss
+    /// was counted among packets of one direction.
+    pub loss_forward: f64,
+    /// Runs of lost probes at least this long take both directions. Default 200 ms: longer than bursts on one link
+    /// usually are, shorter than a handover.
+    pub outage_min: Duration,
+    /// Fixed round-trip time of a path made of capacity traces, which have no delay. Default 40 ms.
+    pub base_rtt: Duration,
+    /// Queue of a path made of capacity traces. Default 150,000 bytes: 100 full packets.
+    pub queue_bytes: u64,
+}
+
+impl Default for PathOptions {
+    fn default() -> Self {
+        Self {
+            rtt_split: RttSplit::EVEN,
+            loss_forward: 0.5,
+            outage_min: Duration::from_millis(200),
+            base_rtt: Duration::from_millis(40),
+            queue_bytes: 150_000,
+        }
+    }
+}
+
+impl PathOptions {
+    /// The defaults for a trace.
+    pub fn for_trace(trace: &Trace) -> Self {
+        let loss_forward = if trace.format == Format::Hairpin {
+            1.0
+        } else {
+            0.5
+        };
+        Self {
+            loss_forward,
+            ..Self::default()
+        }
+    }
+
+    fn describe(&self) -> String {
+        let percent = |share: f64| (share * 100.0).round();
+        format!(
+            "{} % of the round-trip time and {} % of the losses of unknown direction forward, outages from {:?} both ways",
+            percent(self.rtt_split.forward_share()),
+            percent(self.loss_forward),
+            self.outage_min
+        )
+    }
+}
+
+impl Trace {
+    /// The trace as a path that is repeated for ever; each path of a run begins elsewhere in it.
+    pub fn path(&self, options: &PathOptions) -> Result<PathSpec, TraceError> {
+        let samples = match &self.content {
+            Content::Samples(samples) => samples,
+            Content::Capacity(_) => return capacity_path(self, self, options),
+        };
+        let failed = |error| self.failed(TraceErrorKind::Unplayable(error));
+        let slots = Slots::new(samples);
+        let losses = LossTrace::new(
+            loss_spans(samples, &slots, options),
+            slots.length_us,
+            options.loss_forward,
+        );
+        let losses = Arc::new(losses.map_err(failed)?);
+        let channel = |delays: DelayTrace| ChannelSpec {
+            delay: DelayModel::Trace(Arc::new(delays)),
+            loss: LossModel::Trace(Arc::clone(&losses)),
+            ..ChannelSpec::default()
+        };
+        let share = options.rtt_split.forward_share();
+        let forward = delays(samples, &slots, |outcome| match *outcome {
+            Outcome::OneWay { up_us, .. } => up_us,
+            ref other => other.rtt_us().map(|rtt| (f64::from(rtt) * share) as u32),
+        });
+        let backward = delays(samples, &slots, |outcome| match *outcome {
+            Outcome::OneWay { down_us, .. } => down_us,
+            ref other => other
+                .rtt_us()
+                .map(|rtt| (f64::from(rtt) * (1.0 - share)) as u32),
+        });
+        let (forward, backward) = (forward.map_err(failed)?, backward.map_err(failed)?);
+        let source = format!("recorded trace {}: {}", self.name, options.describe());
+        Ok(PathSpec::new(
+            short_name(&self.name),
+            source,
+            channel(forward),
+            channel(backward),
+        ))
+    }
+
+    fn failed(&self, kind: TraceErrorKind) -> TraceError {
+        TraceError {
+            file: self.name.clone(),
+            line: 0,
+            kind,
+        }
+    }
+}
+
+/// A path whose rates are recorded and whose delay (apart from the queues) is fixed: `up` is forward.
+pub fn capacity_path(
+    up: &Trace,
+    down: &Trace,
+    options: &PathOptions,
+) -> Result<PathSpec, TraceError> {
+    let (forward_delay, backward_delay) = options.rtt_split.apply(options.base_rtt);
+    let channel = |trace: &Trace, delay| {
+        let Content::Capacity(opportunities) = &trace.content else {
+            return Err(trace.failed(TraceErrorKind::WrongContent { needed: "capacity" }));
+        };
+        let capacity = CapacityTrace::new(opportunities.clone())
+            .map_err(|error| trace.failed(TraceErrorKind::Unplayable(error)))?;
+        let capacity = Capacity::Trace(Arc::new(capacity));
+        let rate = Some(RateSpec {
+            capacity,
+            queue_bytes: options.queue_bytes,
+        });
+        Ok(ChannelSpec {
+            rate,
+            ..ChannelSpec::fixed(delay)
+        })
+    };
+    let source = format!(
+        "recorded capacity {} and {}; the round trip of {:?} without queues and the queue of {} bytes are chosen",
+        up.name, down.name, options.base_rtt, options.queue_bytes
+    );
+    let forward = channel(up, forward_delay)?;
+    Ok(PathSpec::new(
+        short_name(&up.name),
+        source,
+        forward,
+        channel(down, backward_delay)?,
+    ))
+}
+
+fn short_name(name: &str) -> &str {
+    name.rsplit(['/', '\\']).next().unwrap_or(name)
+}
+
+/// The times that the samples stand for.
+struct Slots {
+    /// At most this far to each side.
+    reach_us: u64,
+    length_us: u64,
+}
+
+impl Slots {
+    fn new(samples: &[Sample]) -> Self {
+        let mut gaps: Vec<u64> = samples
+            .windows(2)
+            .map(|pair| pair[1].at_us - pair[0].at_us)
+            .filter(|&gap| gap > 0)
+            .collect();
+        let reach_us = if gaps.is_empty() {
+            1_000_000
+        } else {
+            let middle = gaps.len() / 2;
+            (*gaps.select_nth_unstable(middle).1).max(2)
+        };
+        let last = samples.last().map_or(0, |sample| sample.at_us);
+        Self {
+            reach_us,
+            length_us: last + reach_us,
+        }
+    }
+
+    /// From half way to the sample before until half way to the one after.
+    fn span(&self, samples: &[Sample], i: usize) -> (u64, u64) {
+        let at = samples[i].at_us;
+        let before = if i == 0 {
+            0
+        } else {
+            (at - samples[i - 1].at_us) / 2
+        };
+        let after = match samples.get(i + 1) {
+            None => self.reach_us / 2,
+            // Rounded so that two neighbours meet: the next one's `before` is rounded down.
+            Some(next) => (next.at_us - at).div_ceil(2),
+        };
+        (
+            at - before.min(self.reach_us),
+            at + after.min(self.reach_us),
+        )
+    }
+}
+
+fn delays(
+    samples: &[Sample],
+    slots: &Slots,
+    delay_us: impl Fn(&Outcome) -> Option<u32>,
+) -> Result<DelayTrace, PlaybackError> {
+    let mut points: Vec<(u64, u32)> = Vec::new();
+    for sample in samples {
+        let Some(delay) = delay_us(&sample.outcome) else {
+            continue;
+        };
+        // Of two samples at the same microsecond the first stands.
+        if points.last().is_none_or(|&(at, _)| at < sample.at_us) {
+            points.push((sample.at_us, delay));
+        }
+    }
+    DelayTrace::new(points, slots.length_us)
+}
+
+/// The losses of a sample: how many, and where.
+fn loss(outcome: &Outcome) -> Option<(f32, Option<LossSide>)> {
+    match *outcome {
+        Outcome::RoundTrip { .. }
+        | Outcome::OneWay {
+            up_us: Some(_),
+            down_us: Some(_),
+        } => None,
+        Outcome::Slot { loss, .. } => (loss > 0.0).then_some((loss, None)),
+        Outcome::OneWay {
+            up_us: None,
+            down_us: Some(_),
+        }
+        | Outcome::Lost(LostSide::Forward) => Some((1.0, Some(LossSide::Forward))),
+        Outcome::OneWay {
+            up_us: Some(_),
+            down_us: None,
+        }
+        | Outcome::Lost(LostSide::Backward) => Some((1.0, Some(LossSide::Backward))),
+        Outcome::OneWay {
+            up_us: None,
+            down_us: None,
+        } => Some((1.0, Some(LossSide::Both))),
+        Outcome::Lost(LostSide::Unknown) => Some((1.0, None)),
+    }
+}
+
+fn loss_spans(samples: &[Sample], slots: &Slots, options: &PathOptions) -> Vec<LossSpan> {
+    let outage_us = u64::try_from(options.outage_min.as_micros()).unwrap_or(u64::MAX);
+    let mut spans: Vec<LossSpan> = Vec::new();
+    let mut run = 0u32;
+    let mut i = 0;
+    while i < samples.len() {
+        // A run: samples with loss, one after the other.
+        let length = samples[i..]
+            .iter()
+            .take_while(|sample| loss(&sample.outcome).is_some())
+            .count();
+        if length == 0 {
+            i += 1;
+            continue;
+        }
+        let whole = i..i + length;
+        let lasts_us = slots.span(samples, whole.end - 1).1 - slots.span(samples, whole.start).0;
+        let is_total = samples[whole.clone()]
+            .iter()
+            .all(|sample| matches!(sample.outcome, Outcome::Lost(_)));
+        let drawn = if is_total && lasts_us >= outage_us {
+            LossSide::Both
+        } else {
+            LossSide::Drawn { run }
+        };
+        for j in whole {
+            let Some((share, side)) = loss(&samples[j].outcome) else {
+                continue;
+            };
+            let (start_us, end_us) = slots.span(samples, j);
+            push_span(
+                &mut spans,
+                LossSpan {
+                    start_us,
+                    end_us,
+                    share,
+                    side: side.unwrap_or(drawn),
+                },
+            );
+        }
+        run = run.wrapping_add(1);
+        i += length;
+    }
+    spans
+}
+
+/// Appends a span, or lengthens the last one when nothing else changes.
+fn push_span(spans: &mut Vec<LossSpan>, span: LossSpan) {
+    if let Some(last) = spans.last_mut()
+        && last.end_us == span.start_us
+        && last.side == span.side
+        && last.share == span.share
+    {
+        last.end_us = span.end_us;
+        return;
+    }
+    let start_us = spans
+        .last()
+        .map_or(span.start_us, |last| last.end_us.max(span.start_us));
+    if span.end_us > start_us {
+        spans.push(LossSpan { start_us, ..span });
+    }
+}

@@ -1,0 +1,177 @@
+//! The backend of systems without one of our own: `quinn-udp` 0.5, which sends one message a call.
+//!
+//! No unsafe code here; it stands in this folder beside the backend that it replaces.
+
+use std::array;
+use std::io::{self, IoSliceMut};
+use std::net::{IpAddr, SocketAddr};
+
+use quinn_udp::{BATCH_SIZE, EcnCodepoint, RecvMeta, Transmit, UdpSockRef, UdpSocketState};
+
+use crate::udp::incoming::{self, BUFFER_BYTES};
+use crate::udp::outgoing::Split;
+use crate::udp::{BindError, Ecn, RecvBatch, SendBatch, SocketOptions, SocketStats};
+
+/// Errors of earlier sends that one receive passes over before it gives up for now.
+const ERRORS_MAX: u64 = 16;
+
+#[derive(Debug)]
+pub(in crate::udp) struct Portable {
+    state: UdpSocketState,
+    ipv6: bool,
+    offload: bool,
+}
+
+impl Portable {
+    pub(in crate::udp) fn prepare(
+        socket: &socket2::Socket,
+        ipv6: bool,
+        options: &SocketOptions,
+    ) -> Result<Self, BindError> {
+        let state = UdpSocketState::new(UdpSockRef::from(socket))
+            .map_err(BindError::at("setting the options of the socket"))?;
+        Ok(Self {
+            state,
+            ipv6,
+            offload: options.offload,
+        })
+    }
+
+    pub(in crate::udp) fn send(
+        &self,
+        socket: &socket2::Socket,
+        batch: &mut SendBatch,
+        tally: &mut SocketStats,
+    ) -> io::Result<bool> {
+        while let Some(&message) = batch.pending().first() {
+            let together = if self.offload && message.is_coalesced() {
+                message.datagrams().min(self.state.max_gso_segments())
+            } else {
+                1
+            };
+            let payload = batch.payload(&message);
+            let contents = &payload[..payload.len().min(together * message.segment_bytes)];
+            let transmit = Transmit {
+                destination: self.destination(message.to),
+                ecn: EcnCodepoint::from_bits(message.ecn.bits()),
+                contents,
+                segment_size: (together > 1).then_some(message.segment_bytes),
+                src_ip: None,
+            };
+            tally.send_syscalls += 1;
+            let outcome = self.state.try_send(UdpSockRef::from(socket), &transmit);
+            match outcome {
+                Ok(()) => {
+                    tally.gso_messages += u64::from(together > 1);
+                    tally.datagrams_sent += together as u64;
+                    tally.bytes_sent += batch.remove(together) as u64;
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    tally.blocked += 1;
+                    return Ok(true);
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                // `quinn-udp` itself switches the offload off when it sees that it does not work.
+                Err(_) if together > 1 => {
+                    batch.front_mut().expect("just looked at").split = Split::Yes;
+                }
+                Err(error) => {
+                    let counter = if is_too_large(&error) {
+                        &mut tally.too_large
+                    } else {
+                        &mut tally.refused
+                    };
+                    *counter += 1;
+                    batch.remove(1);
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    pub(in crate::udp) fn recv(
+        &self,
+        socket: &socket2::Socket,
+        batch: &mut RecvBatch,
+        tally: &mut SocketStats,
+    ) -> io::Result<()> {
+        let (buffers, received) = batch.refill();
+        let count = buffers.len().min(BATCH_SIZE);
+        let mut buffers = buffers.map(|buffer| &mut buffer[..BUFFER_BYTES]);
+        let mut slices: [IoSliceMut<'_>; BATCH_SIZE] =
+            array::from_fn(|_| IoSliceMut::new(buffers.next().unwrap_or_default()));
+        let mut metas = [RecvMeta::default(); BATCH_SIZE];
+        let messages = loop {
+            tally.recv_syscalls += 1;
+            let sock = UdpSockRef::from(socket);
+            match self
+                .state
+                .recv(sock, &mut slices[..count], &mut metas[..count])
+            {
+                Ok(messages) => break messages,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if !is_of_a_send(&error) => return Err(error),
+                Err(_) => {
+                    tally.recv_errors += 1;
+                    if tally.recv_errors == ERRORS_MAX {
+                        return Ok(());
+                    }
+                }
+            }
+        };
+        for meta in &metas[..messages] {
+            let message = incoming::Message {
+                from: canonical(meta.addr),
+                ecn: meta
+                    .ecn
+                    .map_or(Ecn::NotEct, |ecn| Ecn::from_bits(ecn as u8)),
+                len: meta.len,
+                stride: meta.stride.max(1),
+            };
+            tally.gro_messages += u64::from(message.len > message.stride);
+            tally.datagrams_received += message.datagrams() as u64;
+            tally.bytes_received += message.len as u64;
+            received.push(message);
+        }
+        Ok(())
+    }
+
+    /// An IPv6 socket wants IPv4 addresses mapped, an IPv4 socket wants them plain.
+    fn destination(&self, to: SocketAddr) -> SocketAddr {
+        match to {
+            SocketAddr::V4(v4) if self.ipv6 => (v4.ip().to_ipv6_mapped(), v4.port()).into(),
+            SocketAddr::V6(_) if !self.ipv6 => canonical(to),
+            _ => to,
+        }
+    }
+}
+
+fn canonical(address: SocketAddr) -> SocketAddr {
+    match address.ip().to_canonical() {
+        ip @ IpAddr::V4(_) => SocketAddr::new(ip, address.port()),
+        IpAddr::V6(_) => address,
+    }
+}
+
+fn is_too_large(error: &io::Error) -> bool {
+    let code = if cfg!(windows) {
+        10_040 // WSAEMSGSIZE
+    } else if cfg!(any(target_os = "linux", target_os = "android")) {
+        90 // EMSGSIZE
+    } else {
+        40 // EMSGSIZE on macOS and the BSDs
+    };
+    error.raw_os_error() == Some(code)
+}
+
+/// Whether the error tells of an earlier send (an ICMP message came back) rather than of the socket.
+fn is_of_a_send(error: &io::Error) -> bool {
+    use io::ErrorKind::{
+        ConnectionRefused, ConnectionReset, HostUnreachable, NetworkDown, NetworkUnreachable,
+    };
+    matches!(
+        error.kind(),
+        ConnectionRefused | ConnectionReset | HostUnreachable | NetworkDown | NetworkUnreachable
+    )
+}

@@ -1,0 +1,71 @@
+//! Look-ups and predictions, as a session makes them, and what it takes to build the tables of one k.
+
+use std::hint::black_box;
+
+use criterion::{Criterion, criterion_group, criterion_main};
+use punctual_policy::{Exact, Pangolin, Policy, Situation, predict_miss};
+
+/// Situations over k 1..=16, losses 1..50 % and 1..=4 rounds, in no order that a processor could foresee.
+fn situations() -> Vec<Situation> {
+    let mut random = 0x9E37_79B9_7F4A_7C15_u64;
+    let mut below = |end: u64| {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        (random >> 16) % end
+    };
+    let mut situation = || {
+        let (source_symbols, rounds) = (1 + below(16) as u8, 1 + below(4) as u16);
+        let first = Situation::first(source_symbols, rounds, (1 + below(50)) as f32 / 100.0);
+        Situation {
+            deficit: 1 + below(u64::from(source_symbols)) as u8,
+            rounds_left: 1 + below(u64::from(rounds)) as u16,
+            draw: below(1 << 32) as u32,
+            ..first
+        }
+    };
+    (0..1024).map(|_| situation()).collect()
+}
+
+fn lookups(criterion: &mut Criterion) {
+    let (pangolin, exact) = (
+        Pangolin::new(1e-3).expect("in range"),
+        Exact::new(1e-3).expect("in range"),
+    );
+    for k in 1..=16 {
+        pangolin.build(k);
+        exact.build(k);
+    }
+    let situations = situations();
+    for policy in [&pangolin as &dyn Policy, &exact] {
+        let mut next = situations.iter().cycle();
+        criterion.bench_function(&format!("lookup/{}", policy.name()), |bench| {
+            bench.iter(|| policy.decide(black_box(next.next().expect("endless"))));
+        });
+    }
+}
+
+fn predictions(criterion: &mut Criterion) {
+    let exact = Exact::new(1e-3).expect("in range");
+    for (k, rounds) in [(1, 1), (1, 2), (4, 2), (16, 3), (64, 4)] {
+        exact.build(k);
+        let first = Situation::first(k, rounds, 0.02);
+        criterion.bench_function(&format!("predict_miss/k={k} N={rounds}"), |bench| {
+            bench.iter(|| predict_miss(&exact, black_box(&first), 0.015, &[0.99, 0.98]));
+        });
+    }
+}
+
+fn builds(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("build");
+    group.sample_size(10);
+    for k in [1, 4, 16, 64] {
+        group.bench_function(format!("exact k={k}"), |bench| {
+            bench.iter(|| Exact::new(1e-3).expect("in range").build(black_box(k)));
+        });
+    }
+    group.finish();
+}
+
+criterion_group!(benches, lookups, predictions, builds);
+criterion_main!(benches);

@@ -1,0 +1,87 @@
+//! The few probabilities that look-ups, stopgap and prediction share. Only `+ - * /` and `libm`, so equal on every target.
+
+/// A loss as a probability: within 0..=1, and 1 when it is not a number.
+pub(crate) fn loss_within_bounds(loss: f32) -> f64 {
+    if loss.is_nan() {
+        1.0
+    } else {
+        f64::from(loss.clamp(0.0, 1.0))
+    }
+}
+
+/// `base` to the power of `exponent`, by squaring.
+pub(crate) fn power(mut base: f64, mut exponent: u32) -> f64 {
+    let mut result = 1.0;
+    while exponent > 0 {
+        if exponent & 1 == 1 {
+            result *= base;
+        }
+        base *= base;
+        exponent >>= 1;
+    }
+    result
+}
+
+/// Probability that sending just the deficit in every one of `rounds` rounds misses: 1 - (1 - p^N)^k, since each of the k
+/// symbols is then sent until it arrives, at most N times.
+pub(crate) fn retransmit_miss(source_symbols: u8, rounds: u16, loss: f64) -> f64 {
+    let never_arrives = power(loss, u32::from(rounds));
+    // The plain formula would lose all digits where the miss is small against 1.
+    -libm::expm1(f64::from(source_symbols) * libm::log1p(-never_arrives))
+}
+
+/// Expected symbols that sending just the deficit in every one of `rounds` rounds sends: k (1 + p + .. + p^(N-1)).
+pub(crate) fn retransmit_symbols(source_symbols: f64, rounds: u16, loss: f64) -> f64 {
+    if loss >= 1.0 {
+        return source_symbols * f64::from(rounds);
+    }
+    source_symbols * (1.0 - power(loss, u32::from(rounds))) / (1.0 - loss)
+}
+
+/// Least flight out of which at least `deficit` symbols arrive but for a probability of `miss_target`; `limit` if more were needed.
+pub(crate) fn least_flight(deficit: u8, loss: f64, miss_target: f64, limit: u16) -> u16 {
+    let needed = u16::from(deficit);
+    // The deficit-th arrival is the n-th symbol sent with probability C(n-1, q-1) (1-p)^q p^(n-q): a negative binomial, one
+    // multiplication a step.
+    let mut exactly = power(1.0 - loss, u32::from(deficit));
+    let mut miss = 1.0 - exactly;
+    let mut flight = needed;
+    while miss > miss_target && flight < limit {
+        exactly *= loss * f64::from(flight) / f64::from(flight + 1 - needed);
+        miss -= exactly;
+        flight += 1;
+    }
+    flight
+}
+
+/// Calls `with` with (arrivals, probability) of a flight of `symbols`, of which each arrives with probability `arrives`, for
+/// every number of arrivals below `below`.
+///
+/// The recursion starts at the likelier end, so that no start value underflows and small probabilities keep their digits.
+pub(crate) fn arrivals_below(
+    symbols: u16,
+    arrives: f64,
+    below: u16,
+    mut with: impl FnMut(u16, f64),
+) {
+    let lost = 1.0 - arrives;
+    let end = below.min(symbols + 1);
+    if arrives < 0.5 {
+        let odds = arrives / lost;
+        let mut probability = power(lost, u32::from(symbols));
+        for arrived in 0..end {
+            with(arrived, probability);
+            probability *= odds * f64::from(symbols - arrived) / f64::from(arrived + 1);
+        }
+        return;
+    }
+    let odds = lost / arrives;
+    let mut probability = power(arrives, u32::from(symbols));
+    for missing in 0..=symbols {
+        let arrived = symbols - missing;
+        if arrived < end {
+            with(arrived, probability);
+        }
+        probability *= odds * f64::from(arrived) / f64::from(missing + 1);
+    }
+}

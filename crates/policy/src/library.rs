@@ -1,0 +1,174 @@
+//! One kind of policy for all miss targets that an endpoint's streams ask for.
+
+use once_cell::race::OnceBox;
+
+use crate::limits::{MISS_TARGET_MIN, MISS_TARGETS_MAX};
+use crate::{Exact, Fixed, Pangolin, Policy, PolicyKind, Retransmit};
+
+/// Policies of one kind by miss target, shared by sessions and threads.
+///
+/// Look-ups never block and never solve. What they miss is noted, and built by whoever calls `build_wanted` next.
+#[derive(Debug)]
+pub struct Library {
+    kind: PolicyKind,
+    fixed: Fixed,
+    /// Filled from the front, and never emptied.
+    kept: [OnceBox<Kept>; MISS_TARGETS_MAX],
+}
+
+/// The policy of one miss target.
+#[derive(Debug)]
+struct Kept {
+    miss_target: f32,
+    tables: Tables,
+}
+
+#[derive(Debug)]
+enum Tables {
+    Pangolin(Pangolin),
+    Exact(Exact),
+}
+
+impl Library {
+    /// A library that has built nothing yet.
+    #[must_use]
+    pub const fn new(kind: PolicyKind) -> Self {
+        let repair = if let PolicyKind::Fixed(repair) = kind {
+            repair
+        } else {
+            0
+        };
+        Self {
+            kind,
+            fixed: Fixed { repair },
+            kept: [const { OnceBox::new() }; MISS_TARGETS_MAX],
+        }
+    }
+
+    /// The kind of policy that this library holds.
+    #[must_use]
+    pub const fn kind(&self) -> PolicyKind {
+        self.kind
+    }
+
+    /// The policy for this miss target.
+    ///
+    /// Up to [`MISS_TARGETS_MAX`] distinct targets are kept exactly; beyond that the nearest stricter one kept serves, or the
+    /// strictest when none is stricter. A target outside [`MISS_TARGET_MIN`]..1 (or not a number) is taken as the nearest
+    /// within (as the strictest).
+    pub fn policy(&self, miss_target: f32) -> &dyn Policy {
+        match self.kind {
+            PolicyKind::Retransmit => &Retransmit,
+            PolicyKind::Fixed(_) => &self.fixed,
+            PolicyKind::Pangolin | PolicyKind::Exact => self.kept(miss_target).policy(),
+        }
+    }
+
+    /// Whether look-ups have missed tables that are not built yet.
+    #[must_use]
+    pub fn is_wanting(&self) -> bool {
+        self.all_kept().any(|kept| kept.wanted() != 0)
+    }
+
+    fn all_kept(&self) -> impl Iterator<Item = &Kept> {
+        self.kept.iter().map_while(OnceBox::get)
+    }
+
+    fn kept(&self, miss_target: f32) -> &Kept {
+        let miss_target = clamped(miss_target);
+        for place in &self.kept {
+            let kept = match place.get() {
+                Some(kept) => kept,
+                // Two threads may come here with different targets; who loses finds the other's value, and goes on.
+                None => place.get_or_init(|| Kept::new(self.kind, miss_target)),
+            };
+            if kept.miss_target == miss_target {
+                return kept;
+            }
+        }
+        let stricter = self
+            .all_kept()
+            .filter(|kept| kept.miss_target < miss_target);
+        let nearest = stricter.max_by(|a, b| a.miss_target.total_cmp(&b.miss_target));
+        let strictest = || {
+            self.all_kept()
+                .min_by(|a, b| a.miss_target.total_cmp(&b.miss_target))
+        };
+        nearest
+            .or_else(strictest)
+            .expect("the loop above has filled every place")
+    }
+}
+
+#[cfg(feature = "solve")]
+impl Library {
+    /// Builds everything that look-ups have missed; returns how many tables are new. Not for the path of a packet.
+    pub fn build_wanted(&self) -> usize {
+        self.all_kept().map(Kept::build_wanted).sum()
+    }
+
+    /// Builds ahead for this target and these k.
+    pub fn prepare(&self, miss_target: f32, source_symbols: impl IntoIterator<Item = u8>) {
+        if !matches!(self.kind, PolicyKind::Pangolin | PolicyKind::Exact) {
+            return;
+        }
+        let kept = self.kept(miss_target);
+        for source_symbols in source_symbols {
+            kept.build(source_symbols);
+        }
+    }
+}
+
+impl Kept {
+    fn new(kind: PolicyKind, miss_target: f32) -> alloc::boxed::Box<Self> {
+        let within = "the target was clamped into the range";
+        let tables = match kind {
+            PolicyKind::Pangolin => Tables::Pangolin(Pangolin::new(miss_target).expect(within)),
+            _ => Tables::Exact(Exact::new(miss_target).expect(within)),
+        };
+        alloc::boxed::Box::new(Self {
+            miss_target,
+            tables,
+        })
+    }
+
+    fn policy(&self) -> &dyn Policy {
+        match &self.tables {
+            Tables::Pangolin(pangolin) => pangolin,
+            Tables::Exact(exact) => exact,
+        }
+    }
+
+    fn wanted(&self) -> u64 {
+        match &self.tables {
+            Tables::Pangolin(pangolin) => pangolin.wanted(),
+            Tables::Exact(exact) => exact.wanted(),
+        }
+    }
+}
+
+#[cfg(feature = "solve")]
+impl Kept {
+    fn build(&self, source_symbols: u8) -> usize {
+        match &self.tables {
+            Tables::Pangolin(pangolin) => pangolin.build(source_symbols),
+            Tables::Exact(exact) => exact.build(source_symbols),
+        }
+    }
+
+    fn build_wanted(&self) -> usize {
+        match &self.tables {
+            Tables::Pangolin(pangolin) => pangolin.build_wanted(),
+            Tables::Exact(exact) => exact.build_wanted(),
+        }
+    }
+}
+
+fn clamped(miss_target: f32) -> f32 {
+    const LAXEST: f32 = 1.0 - f32::EPSILON;
+    if miss_target.is_nan() {
+        MISS_TARGET_MIN
+    } else {
+        miss_target.clamp(MISS_TARGET_MIN, LAXEST)
+    }
+}

@@ -1,0 +1,18 @@
+//! The trait behind which every policy stands.
+
+use crate::{Action, Situation};
+
+/// Decides how much redundancy a message gets. A value behind this trait, so that tests, the lab and users can swap it.
+pub trait Policy: Send + Sync {
+    /// The name used in reports, such as `exact`.
+    fn name(&self) -> &'static str;
+
+    /// What to send now. Pure: equal situations give equal answers once the policy's tables are ready.
+    ///
+    /// When it is too late (`rounds_left` is 0) every policy of this crate sends the deficit: whether a late message is
+    /// still wanted is for the caller to know.
+    fn decide(&self, situation: &Situation) -> Action;
+
+    /// Expected symbols sent in time for a block of `source_symbols` with `rounds` rounds under loss `loss`, for choosing k.
+    fn expected_symbols(&self, source_symbols: u8, rounds: u16, loss: f32) -> f32;
+}

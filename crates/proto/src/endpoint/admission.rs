@@ -1,0 +1,239 @@
+//! Newcomers: what a HELLO costs, and how many may be half-way in at once.
+//!
+//! Nothing is kept for an address before it has sent a valid HELLO; what is kept then is bounded in all and for each address,
+//! and goes after five seconds. Once many are half-open, a cookie is asked for before anything is kept or computed. No answer
+//! is larger than the HELLO that it answers (1,200 bytes).
+
+use alloc::boxed::Box;
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::vec::Vec;
+use core::net::{IpAddr, SocketAddr};
+
+use super::routing::Slot;
+use super::{Ecn, Endpoint, Transmit};
+use crate::handshake::{Admission, Parameters, read_hello};
+use crate::limits::{HALF_OPEN_MAX, HALF_OPEN_PER_ADDRESS, HALF_OPEN_PER_VALIDATED_ADDRESS, HALF_OPEN_TIME};
+use crate::session::{Role, Session, Shared};
+use crate::time::Instant;
+use crate::wire::{ConnectionId, HandshakePacket, Hello, Refusal, Refuse, Retry};
+
+/// Answers that wait to be sent. More than this in one batch of datagrams is a flood, and may be dropped.
+const REPLIES_MAX: usize = 256;
+
+/// A session whose client has not yet shown that it received the ACCEPT.
+struct HalfOpen {
+    accept: Vec<u8>,
+    expires_at: Instant,
+}
+
+/// Who is half-way in.
+#[derive(Default)]
+pub(super) struct Admissions {
+    /// By address and the client's connection id: a repeated HELLO gets the same answer.
+    half_open: BTreeMap<(SocketAddr, ConnectionId), HalfOpen>,
+    by_id: BTreeMap<ConnectionId, (SocketAddr, ConnectionId)>,
+    per_address: BTreeMap<IpAddr, usize>,
+    /// In the order of their expiry.
+    expiries: VecDeque<(Instant, ConnectionId)>,
+    replies: VecDeque<(SocketAddr, Vec<u8>)>,
+}
+
+impl Admissions {
+    pub(super) fn poll_transmit(&mut self, buffer: &mut [u8]) -> Option<Transmit> {
+        let (to, reply) = self.replies.pop_front()?;
+        buffer[..reply.len()].copy_from_slice(&reply);
+        Some(Transmit { to, len: reply.len(), ecn: Ecn::NotEct })
+    }
+
+    fn reply(&mut self, to: SocketAddr, packet: &HandshakePacket<'_>) {
+        let mut buffer = [0; 128];
+        if let Some(len) = packet.encode(&mut buffer).filter(|_| self.replies.len() < REPLIES_MAX) {
+            self.replies.push_back((to, buffer[..len].to_vec()));
+        }
+    }
+
+    /// The client has shown itself: what was kept for it is no longer needed.
+    pub(super) fn on_confirmed(&mut self, id: ConnectionId) {
+        self.on_gone(id);
+    }
+
+    pub(super) fn on_gone(&mut self, id: ConnectionId) {
+        let Some(key) = self.by_id.remove(&id) else { return };
+        self.half_open.remove(&key);
+        if let Some(count) = self.per_address.get_mut(&key.0.ip()) {
+            *count -= 1;
+            if *count == 0 {
+                self.per_address.remove(&key.0.ip());
+            }
+        }
+    }
+
+    pub(super) fn poll_timeout(&self) -> Option<Instant> {
+        self.expiries.front().map(|expiry| expiry.0)
+    }
+
+    /// Sessions whose client never showed itself.
+    pub(super) fn expire(&mut self, now: Instant) -> Vec<ConnectionId> {
+        let mut expired = Vec::new();
+        while let Some(&(at, id)) = self.expiries.front() {
+            if at > now {
+                break;
+            }
+            self.expiries.pop_front();
+            if self.by_id.contains_key(&id) {
+                expired.push(id);
+            }
+        }
+        expired
+    }
+
+    fn insert(&mut self, now: Instant, from: SocketAddr, source: ConnectionId, id: ConnectionId, accept: Vec<u8>) {
+        let expires_at = now + HALF_OPEN_TIME;
+        self.half_open.insert((from, source), HalfOpen { accept, expires_at });
+        self.by_id.insert(id, (from, source));
+        *self.per_address.entry(from.ip()).or_insert(0) += 1;
+        self.expiries.push_back((expires_at, id));
+    }
+}
+
+impl Endpoint {
+    pub(super) fn handle_handshake(&mut self, now: Instant, from: SocketAddr, datagram: &[u8]) {
+        let packet = match HandshakePacket::decode(datagram) {
+            Ok(packet) => packet,
+            Err(crate::wire::DecodeError::Version { .. }) => {
+                if let Some(source) = HandshakePacket::source_of(datagram).filter(|_| self.config.server.is_some()) {
+                    self.refuse(from, source, Refusal::Version);
+                }
+                return;
+            }
+            Err(_) => {
+                self.stats.malformed += 1;
+                return;
+            }
+        };
+        match packet {
+            HandshakePacket::Hello(hello) => self.handle_hello(now, from, &hello),
+            HandshakePacket::Retry(retry) => {
+                if let Some((id, Slot::Connecting(connecting))) = self.table.get_mut(retry.destination)
+                    && connecting.remote() == from
+                    && connecting.handshake.handle_retry(&retry)
+                {
+                    connecting.on_cookie(now);
+                    self.after_change(id);
+                }
+            }
+            HandshakePacket::Accept(accept) => {
+                let Some((id, Slot::Connecting(connecting))) = self.table.get_mut(accept.destination) else { return };
+                if connecting.remote() != from {
+                    return;
+                }
+                let round_trip = connecting.round_trip(now);
+                let Some(established) = connecting.handshake.handle_accept(&accept) else {
+                    self.stats.unauthentic += 1;
+                    return;
+                };
+                let shared = Shared {
+                    config: &self.config,
+                    pool: &mut self.pool,
+                    entropy: &mut self.entropy,
+                    touched: &mut self.touched,
+                };
+                let mut session = Session::new(now, Role::Client, from, established, Vec::new(), &shared);
+                if let Some(round_trip) = round_trip {
+                    session.on_handshake_round_trip(round_trip);
+                }
+                session.announce();
+                self.table.fill(id, Slot::Session(Box::new(session)));
+                self.after_change(id);
+            }
+            HandshakePacket::Refuse(refuse) => {
+                if let Some((id, Slot::Connecting(connecting))) = self.table.get_mut(refuse.destination)
+                    && connecting.remote() == from
+                {
+                    connecting.on_refused(now, refuse.why);
+                    self.after_change(id);
+                }
+            }
+        }
+    }
+
+    fn handle_hello(&mut self, now: Instant, from: SocketAddr, hello: &Hello<'_>) {
+        if self.config.server.is_none() {
+            self.stats.unknown_session += 1;
+            return;
+        }
+        self.stats.hellos += 1;
+        if let Some(half_open) = self.admissions.half_open.get(&(from, hello.source)) {
+            // Sent again: the same answer, and nothing computed. Smaller than the HELLO, so no amplification.
+            let accept = half_open.accept.clone();
+            if half_open.expires_at > now && self.admissions.replies.len() < REPLIES_MAX {
+                self.admissions.replies.push_back((from, accept));
+            }
+            return;
+        }
+        if !self.is_welcome(now, from, hello) {
+            return;
+        }
+        if let Err(why) = self.accept_hello(now, from, hello) {
+            self.refuse(from, hello.source, why);
+        }
+    }
+
+    /// Whether anything may be spent on this HELLO; asks for a cookie or refuses otherwise.
+    fn is_welcome(&mut self, now: Instant, from: SocketAddr, hello: &Hello<'_>) -> bool {
+        let Some(server) = &self.config.server else { return false };
+        let open = self.admissions.half_open.len();
+        let of_address = self.admissions.per_address.get(&from.ip()).copied().unwrap_or(0);
+        let is_validated = self.cookies.is_ours(now, from, hello.source, hello.cookie);
+        if !is_validated && (open >= server.cookie_threshold || of_address >= HALF_OPEN_PER_ADDRESS) {
+            let cookie = self.cookies.bake(now, from, hello.source);
+            self.stats.retries += 1;
+            self.admissions.reply(from, &HandshakePacket::Retry(Retry { destination: hello.source, cookie: &cookie }));
+            return false;
+        }
+        if open >= HALF_OPEN_MAX || of_address >= HALF_OPEN_PER_VALIDATED_ADDRESS {
+            self.refuse(from, hello.source, Refusal::Full);
+            return false;
+        }
+        true
+    }
+
+    fn accept_hello(&mut self, now: Instant, from: SocketAddr, hello: &Hello<'_>) -> Result<(), Refusal> {
+        let Some(server) = &self.config.server else { return Err(Refusal::Full) };
+        self.stats.handshakes += 1;
+        let admission = Admission {
+            aead: &*self.config.aead,
+            key: &server.key,
+            token_key: server.token_key.as_ref(),
+            now_unix_s: server.epoch_unix_s.saturating_add(now.as_nanos() / 1_000_000_000),
+        };
+        let mut handshake = read_hello(&mut self.entropy, &admission, hello)?;
+        let identity = core::mem::take(&mut handshake.identity);
+        let id = self.table.reserve().ok_or(Refusal::Full)?;
+        let parameters =
+            Parameters { datagram_max: self.config.datagram_max, idle_timeout: self.config.idle_timeout };
+        let Some((established, accept)) = handshake.accept(id, &parameters) else {
+            self.table.free(id);
+            return Err(Refusal::Key);
+        };
+        let shared = Shared {
+            config: &self.config,
+            pool: &mut self.pool,
+            entropy: &mut self.entropy,
+            touched: &mut self.touched,
+        };
+        let session = Session::new(now, Role::Server, from, established, identity, &shared);
+        self.table.fill(id, Slot::Session(Box::new(session)));
+        if self.admissions.replies.len() < REPLIES_MAX {
+            self.admissions.replies.push_back((from, accept.clone()));
+        }
+        self.admissions.insert(now, from, hello.source, id, accept);
+        self.after_change(id);
+        Ok(())
+    }
+
+    fn refuse(&mut self, from: SocketAddr, source: ConnectionId, why: Refusal) {
+        self.stats.refusals += 1;
+        self.admissions.reply(from, &HandshakePacket::Refuse(Refuse { destination: source, why }));
+    }
+}

@@ -1,0 +1,130 @@
+//! How an endpoint behaves: plain values with units, checked once.
+
+use alloc::sync::Arc;
+use core::time::Duration;
+
+use punctual_policy::Library;
+
+use crate::crypto::Aead;
+use crate::handshake::{ServerKey, TokenKey};
+use crate::limits::{COOKIE_THRESHOLD, MTU_MAX, MTU_MIN, SESSIONS_MAX};
+
+/// What makes an endpoint a server.
+#[derive(Clone, Debug)]
+pub struct ServerConfig {
+    /// The long-term key that clients know.
+    pub key: ServerKey,
+    /// Admits only clients with a token sealed under this key. `None` admits everybody.
+    pub token_key: Option<TokenKey>,
+    /// Half-open handshakes from which on newcomers must return a cookie; 0 asks always. Costs a round trip.
+    pub cookie_threshold: usize,
+    /// Seconds since 1970 at the endpoint's epoch, for the expiry of tokens.
+    pub epoch_unix_s: u64,
+}
+
+impl ServerConfig {
+    /// A server that admits everybody.
+    #[must_use]
+    pub const fn new(key: ServerKey) -> Self {
+        Self { key, token_key: None, cookie_threshold: COOKIE_THRESHOLD, epoch_unix_s: 0 }
+    }
+}
+
+/// How an endpoint behaves.
+#[derive(Clone)]
+pub struct EndpointConfig {
+    /// The ciphers.
+    pub aead: Arc<dyn Aead>,
+    /// Decides about redundancy.
+    pub policies: Arc<Library>,
+    /// Present on a server.
+    pub server: Option<ServerConfig>,
+    /// Which of the process's threads this endpoint belongs to, 0..=63; part of its connection ids.
+    pub thread: u8,
+    /// Most sessions; up to 262,144.
+    pub sessions_max: usize,
+    /// Largest UDP payload to send or receive, 1,200..=1,472 bytes. Lower it where a tunnel is known to be narrow.
+    pub datagram_max: u16,
+    /// A session ends when nothing came for this long. The smaller of both sides' holds.
+    pub idle_timeout: Duration,
+    /// A client's quiet session sends a packet this often, so that address translation and the idle timeout do not end it.
+    pub keep_alive: Option<Duration>,
+    /// How long a client tries to reach its server.
+    pub handshake_timeout: Duration,
+    /// Packets after which a direction's keys are replaced.
+    pub key_update_packets: u64,
+}
+
+impl core::fmt::Debug for EndpointConfig {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("EndpointConfig")
+            .field("server", &self.server)
+            .field("thread", &self.thread)
+            .field("sessions_max", &self.sessions_max)
+            .field("datagram_max", &self.datagram_max)
+            .field("idle_timeout", &self.idle_timeout)
+            .field("keep_alive", &self.keep_alive)
+            .field("handshake_timeout", &self.handshake_timeout)
+            .field("key_update_packets", &self.key_update_packets)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Why a configuration makes no sense.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ConfigError {
+    /// The field and its range.
+    pub what: &'static str,
+}
+
+impl core::fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "configuration out of range: {}", self.what)
+    }
+}
+
+impl core::error::Error for ConfigError {}
+
+impl EndpointConfig {
+    /// Defaults for a client: 30 s idle timeout, a keep-alive every 10 s, 5 s to connect.
+    #[must_use]
+    pub fn client(aead: Arc<dyn Aead>, policies: Arc<Library>) -> Self {
+        Self {
+            aead,
+            policies,
+            server: None,
+            thread: 0,
+            sessions_max: SESSIONS_MAX,
+            datagram_max: MTU_MAX,
+            idle_timeout: Duration::from_secs(30),
+            keep_alive: Some(Duration::from_secs(10)),
+            handshake_timeout: Duration::from_secs(5),
+            key_update_packets: crate::session::KEY_UPDATE_PACKETS,
+        }
+    }
+
+    /// Defaults for a server.
+    #[must_use]
+    pub fn server(aead: Arc<dyn Aead>, policies: Arc<Library>, server: ServerConfig) -> Self {
+        Self { server: Some(server), ..Self::client(aead, policies) }
+    }
+
+    /// Checks ranges and what must fit together.
+    ///
+    /// # Errors
+    /// Names the first field that is out of its range.
+    pub fn build(self) -> Result<Self, ConfigError> {
+        let checks = [
+            (self.thread < 64, "thread must be below 64"),
+            ((1..=SESSIONS_MAX).contains(&self.sessions_max), "sessions_max must be 1 to 262144"),
+            ((MTU_MIN..=MTU_MAX).contains(&self.datagram_max), "datagram_max must be 1200 to 1472 bytes"),
+            (self.idle_timeout >= Duration::from_secs(1), "idle_timeout must be at least a second"),
+            (self.keep_alive.is_none_or(|interval| interval < self.idle_timeout), "keep_alive must be below idle_timeout"),
+            (self.key_update_packets >= 1000, "key_update_packets must be at least 1000"),
+        ];
+        match checks.into_iter().find(|(is_fine, _)| !is_fine) {
+            Some((_, what)) => Err(ConfigError { what }),
+            None => Ok(self),
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! A client's session before its server has answered: it expects RETRY or ACCEPT, and repeats its HELLO until then.
+
+use alloc::boxed::Box;
+use core::net::SocketAddr;
+use core::time::Duration;
+
+use super::{ConnectOptions, Ecn, EndpointConfig, Transmit};
+use crate::crypto::Algorithm;
+use crate::handshake::{ClientHandshake, Entropy, Parameters};
+use crate::session::CloseReason;
+use crate::time::Instant;
+use crate::wire::{ConnectionId, Refusal};
+
+/// First repetition; then twice as long each time, up to [`REPEAT_MAX`].
+const REPEAT: Duration = Duration::from_millis(250);
+const REPEAT_MAX: Duration = Duration::from_secs(1);
+/// A refusal is not authenticated: it is believed when nothing better came for this long.
+const REFUSAL_PATIENCE: Duration = Duration::from_millis(750);
+
+pub(super) struct Connecting {
+    pub(super) handshake: ClientHandshake,
+    remote: SocketAddr,
+    /// When the newest HELLO left.
+    hello_at: Instant,
+    next_hello: Instant,
+    repeat: Duration,
+    gives_up_at: Instant,
+    refusal: Option<Refusal>,
+    /// HELLOs sent since the last cookie: with one, its answer's round trip is known.
+    pub(super) hellos: u32,
+}
+
+impl Connecting {
+    pub(super) fn new(
+        now: Instant,
+        id: ConnectionId,
+        options: &ConnectOptions,
+        config: &EndpointConfig,
+        entropy: &mut Entropy,
+    ) -> Result<Box<Self>, snow::Error> {
+        let offered = Algorithm::Aes128Gcm.bit() | Algorithm::ChaCha20Poly1305.bit();
+        let parameters = Parameters { datagram_max: config.datagram_max, idle_timeout: config.idle_timeout };
+        let token = options.token.as_ref();
+        let handshake = ClientHandshake::new(entropy, id, &options.server_key, token, offered, &parameters)?;
+        Ok(Box::new(Self {
+            handshake,
+            remote: options.remote,
+            hello_at: now,
+            next_hello: now,
+            repeat: REPEAT,
+            gives_up_at: now + config.handshake_timeout,
+            refusal: None,
+            hellos: 0,
+        }))
+    }
+
+    pub(super) const fn remote(&self) -> SocketAddr {
+        self.remote
+    }
+
+    pub(super) fn poll_transmit(&mut self, now: Instant, buffer: &mut [u8]) -> Option<Transmit> {
+        if now < self.next_hello {
+            return None;
+        }
+        let len = self.handshake.encode_hello(buffer)?;
+        self.hello_at = now;
+        self.next_hello = now + self.repeat;
+        self.repeat = (self.repeat * 2).min(REPEAT_MAX);
+        self.hellos += 1;
+        Some(Transmit { to: self.remote, len, ecn: Ecn::NotEct })
+    }
+
+    /// The round trip of the last HELLO, when it is known which one was answered.
+    pub(super) fn round_trip(&self, now: Instant) -> Option<Duration> {
+        (self.hellos == 1).then(|| now.since(self.hello_at))
+    }
+
+    /// A cookie came: the HELLO goes again at once.
+    pub(super) const fn on_cookie(&mut self, now: Instant) {
+        self.next_hello = now;
+        self.repeat = REPEAT;
+        self.hellos = 0;
+    }
+
+    pub(super) fn on_refused(&mut self, now: Instant, why: Refusal) {
+        if self.refusal.is_none() {
+            self.refusal = Some(why);
+            self.gives_up_at = self.gives_up_at.min(now + REFUSAL_PATIENCE);
+        }
+    }
+
+    pub(super) fn poll_timeout(&self) -> Option<Instant> {
+        Some(self.next_hello.min(self.gives_up_at))
+    }
+
+    pub(super) fn handle_timeout(&mut self, now: Instant) -> Option<CloseReason> {
+        (now >= self.gives_up_at).then(|| match self.refusal {
+            Some(why) => CloseReason::Refused { why },
+            None => CloseReason::HandshakeTimeout,
+        })
+    }
+}

@@ -1,0 +1,488 @@
+//! All sessions of one socket and thread: datagrams are routed to them by connection id, newcomers are admitted.
+//!
+//! Call order: after anything that changes an endpoint (`handle_*`, `connect`, `send`, `close`), take datagrams with
+//! [`Endpoint::poll_transmit`] and events with [`Endpoint::poll_event`] until both answer `None`; then wait until
+//! [`Endpoint::poll_timeout`] or the next datagram.
+
+mod admission;
+mod config;
+mod connecting;
+mod routing;
+mod timers;
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use core::net::SocketAddr;
+
+pub use config::{ConfigError, EndpointConfig, ServerConfig};
+
+use crate::handshake::{ConnectToken, CookieJar, Entropy};
+use crate::pool::Pool;
+use crate::session::{CloseCode, CloseReason, Event, PathReport, SendError, Session, SessionStats, Shared};
+use crate::stream::{Forecast, MessageId, SendOptions};
+use crate::time::Instant;
+use crate::wire::{ConnectionId, Header, Kind, classify};
+use admission::Admissions;
+use connecting::Connecting;
+use routing::{Slot, Table};
+use timers::TimerHeap;
+
+/// The ECN field of an IP packet (RFC 3168).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Ecn {
+    /// Not ECN-capable.
+    #[default]
+    NotEct,
+    /// ECN-capable, ECT(1).
+    Ect1,
+    /// ECN-capable, ECT(0): what this protocol sends.
+    Ect0,
+    /// Congestion was experienced.
+    Ce,
+}
+
+/// A datagram to send: it is in the buffer given to [`Endpoint::poll_transmit`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Transmit {
+    /// Where to.
+    pub to: SocketAddr,
+    /// Bytes of it.
+    pub len: usize,
+    /// How to mark it.
+    pub ecn: Ecn,
+}
+
+/// Names a session of an endpoint. Not used again for a long while after the session is gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SessionId(pub(crate) ConnectionId);
+
+impl SessionId {
+    /// A number that tells sessions of one endpoint apart.
+    #[must_use]
+    pub const fn as_u32(self) -> u32 {
+        self.0.0
+    }
+}
+
+/// Where to connect to, and as whom.
+#[derive(Clone, Debug)]
+pub struct ConnectOptions {
+    /// The server's address.
+    pub remote: SocketAddr,
+    /// The server's public key.
+    pub server_key: [u8; 32],
+    /// From the game's backend, if the server asks for one.
+    pub token: Option<ConnectToken>,
+}
+
+/// Why a connection could not be begun.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ConnectError {
+    /// The endpoint holds as many sessions as it may.
+    TooManySessions {
+        /// How many.
+        limit: usize,
+    },
+    /// The server's key is not a valid public key.
+    Key,
+}
+
+impl core::fmt::Display for ConnectError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Self::TooManySessions { limit } => write!(f, "this endpoint already has its {limit} sessions"),
+            Self::Key => f.write_str("the server's key is not a valid public key"),
+        }
+    }
+}
+
+impl core::error::Error for ConnectError {}
+
+/// Datagrams that concern no session.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct EndpointStats {
+    /// Datagrams of no kind that the protocol has.
+    pub foreign: u64,
+    /// Malformed handshake packets and headers.
+    pub malformed: u64,
+    /// Packets for sessions that are not there.
+    pub unknown_session: u64,
+    /// Packets that did not open: forged, damaged, or from before a restart.
+    pub unauthentic: u64,
+    /// HELLOs seen.
+    pub hellos: u64,
+    /// Cookies asked for.
+    pub retries: u64,
+    /// Clients refused.
+    pub refusals: u64,
+    /// Diffie-Hellman exchanges spent on HELLOs.
+    pub handshakes: u64,
+}
+
+/// All sessions of one socket.
+pub struct Endpoint {
+    config: EndpointConfig,
+    entropy: Entropy,
+    pool: Pool,
+    touched: Vec<u64>,
+    table: Table,
+    timers: TimerHeap,
+    admissions: Admissions,
+    cookies: CookieJar,
+    /// Sessions that may have something to send.
+    transmit_queue: VecDeque<u32>,
+    /// Sessions that have events.
+    event_queue: VecDeque<u32>,
+    /// Events of sessions that are gone already, such as a connection attempt that failed.
+    orphans: VecDeque<(SessionId, Event)>,
+    stats: EndpointStats,
+}
+
+/// Bytes of free buffers that an endpoint keeps.
+const POOL_MAX: usize = 4 << 20;
+
+impl Endpoint {
+    /// An endpoint whose randomness all comes from `seed`: 32 bytes from the operating system, never used twice.
+    #[must_use]
+    pub fn new(config: EndpointConfig, seed: [u8; 32]) -> Self {
+        let mut entropy = Entropy::from_seed(seed);
+        let cookies = CookieJar::new(entropy.array());
+        Self {
+            table: Table::new(config.thread, config.sessions_max),
+            config,
+            entropy,
+            pool: Pool::new(POOL_MAX),
+            touched: Vec::new(),
+            timers: TimerHeap::default(),
+            admissions: Admissions::default(),
+            cookies,
+            transmit_queue: VecDeque::new(),
+            event_queue: VecDeque::new(),
+            orphans: VecDeque::new(),
+            stats: EndpointStats::default(),
+        }
+    }
+
+    /// Begins a session with a server. `Connected` or `Closed` follows as an event.
+    ///
+    /// # Errors
+    /// When there are too many sessions, or the key is none.
+    pub fn connect(&mut self, now: Instant, options: &ConnectOptions) -> Result<SessionId, ConnectError> {
+        let limit = self.config.sessions_max;
+        let id = self.table.reserve().ok_or(ConnectError::TooManySessions { limit })?;
+        match Connecting::new(now, id, options, &self.config, &mut self.entropy) {
+            Ok(connecting) => {
+                self.table.fill(id, Slot::Connecting(connecting));
+                self.after_change(id);
+                Ok(SessionId(id))
+            }
+            Err(_) => {
+                self.table.free(id);
+                Err(ConnectError::Key)
+            }
+        }
+    }
+
+    /// Takes in a datagram. It is decrypted in place. Whatever it holds, the work is bounded and nothing panics.
+    pub fn handle_datagram(&mut self, now: Instant, from: SocketAddr, ecn: Ecn, datagram: &mut [u8]) {
+        match classify(datagram) {
+            Kind::Protected => self.handle_protected(now, from, ecn, datagram),
+            Kind::Handshake => self.handle_handshake(now, from, datagram),
+            Kind::Foreign => self.stats.foreign += 1,
+        }
+    }
+
+    fn handle_protected(&mut self, now: Instant, from: SocketAddr, ecn: Ecn, datagram: &mut [u8]) {
+        let Ok(header) = Header::decode(datagram) else {
+            self.stats.malformed += 1;
+            return;
+        };
+        let Some((id, Slot::Session(session))) = self.table.get_mut(header.destination) else {
+            self.stats.unknown_session += 1;
+            return;
+        };
+        let was_confirmed = session.is_confirmed();
+        let mut shared = Shared {
+            config: &self.config,
+            pool: &mut self.pool,
+            entropy: &mut self.entropy,
+            touched: &mut self.touched,
+        };
+        if !session.handle_packet(now, from, ecn, &header, datagram, &mut shared) {
+            self.stats.unauthentic += 1;
+            return;
+        }
+        if !was_confirmed && session.is_confirmed() {
+            self.admissions.on_confirmed(id);
+        }
+        self.after_change(id);
+    }
+
+    /// Queues a session for `poll_transmit` and `poll_event`, and sets its timer.
+    fn after_change(&mut self, id: ConnectionId) {
+        let index = id.index() as u32;
+        let Some(entry) = self.table.entry_mut(index) else { return };
+        if !core::mem::replace(&mut entry.wants_transmit, true) {
+            self.transmit_queue.push_back(index);
+        }
+        let has_events = matches!(&entry.slot, Slot::Session(session) if session.has_events());
+        if has_events && !core::mem::replace(&mut entry.wants_event, true) {
+            self.event_queue.push_back(index);
+        }
+    }
+
+    /// The next datagram to send, written to `buffer` (at least [`crate::limits::MTU_MAX`] bytes).
+    ///
+    /// Datagrams of one session follow each other, so that equal ones can be handed to the kernel together.
+    pub fn poll_transmit(&mut self, now: Instant, buffer: &mut [u8]) -> Option<Transmit> {
+        if buffer.len() < usize::from(crate::limits::MTU_MAX) {
+            return None;
+        }
+        if let Some(transmit) = self.admissions.poll_transmit(buffer) {
+            return Some(transmit);
+        }
+        while let Some(&index) = self.transmit_queue.front() {
+            let transmit = self.transmit_from(now, index, buffer);
+            if transmit.is_some() {
+                return transmit;
+            }
+            self.transmit_queue.pop_front();
+            if let Some(entry) = self.table.entry_mut(index) {
+                entry.wants_transmit = false;
+            }
+            self.settle(index);
+        }
+        None
+    }
+
+    fn transmit_from(&mut self, now: Instant, index: u32, buffer: &mut [u8]) -> Option<Transmit> {
+        match &mut self.table.entry_mut(index)?.slot {
+            Slot::Session(session) => {
+                let mut shared = Shared {
+                    config: &self.config,
+                    pool: &mut self.pool,
+                    entropy: &mut self.entropy,
+                    touched: &mut self.touched,
+                };
+                session.poll_transmit(now, buffer, &mut shared)
+            }
+            Slot::Connecting(connecting) => connecting.poll_transmit(now, buffer),
+            Slot::Free => None,
+        }
+    }
+
+    /// A session has sent what it could: its timer is set, and it goes if it is over.
+    fn settle(&mut self, index: u32) {
+        let Some(entry) = self.table.entry_mut(index) else { return };
+        let id = entry.id;
+        let timeout = match &entry.slot {
+            Slot::Session(session) if session.is_closed() && !session.has_events() => {
+                self.remove(id);
+                return;
+            }
+            Slot::Session(session) => session.poll_timeout(),
+            Slot::Connecting(connecting) => connecting.poll_timeout(),
+            Slot::Free => None,
+        };
+        self.timers.set(index, timeout);
+    }
+
+    fn remove(&mut self, id: ConnectionId) {
+        self.timers.set(id.index() as u32, None);
+        self.admissions.on_gone(id);
+        self.table.free(id);
+    }
+
+    /// The next event. `None` until the next change.
+    pub fn poll_event(&mut self) -> Option<(SessionId, Event)> {
+        if let Some(orphan) = self.orphans.pop_front() {
+            return Some(orphan);
+        }
+        while let Some(&index) = self.event_queue.front() {
+            if let Some(entry) = self.table.entry_mut(index) {
+                let id = entry.id;
+                if let Slot::Session(session) = &mut entry.slot {
+                    if let Some(event) = session.poll_event() {
+                        return Some((SessionId(id), event));
+                    }
+                    if session.is_closed() {
+                        self.remove(id);
+                    }
+                }
+            }
+            if let Some(entry) = self.table.entry_mut(index) {
+                entry.wants_event = false;
+            }
+            self.event_queue.pop_front();
+        }
+        None
+    }
+
+    /// When to call [`Endpoint::handle_timeout`]. Ask after `poll_transmit` has answered `None`.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        crate::time::earliest(self.timers.earliest(), self.admissions.poll_timeout())
+    }
+
+    /// Does what is due. Early calls are harmless.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        for id in self.admissions.expire(now) {
+            self.remove(id);
+        }
+        while let Some(index) = self.timers.pop_due(now) {
+            let Some(entry) = self.table.entry_mut(index) else { continue };
+            let id = entry.id;
+            match &mut entry.slot {
+                Slot::Session(session) => {
+                    let mut shared = Shared {
+                        config: &self.config,
+                        pool: &mut self.pool,
+                        entropy: &mut self.entropy,
+                        touched: &mut self.touched,
+                    };
+                    session.handle_timeout(now, &mut shared);
+                }
+                Slot::Connecting(connecting) => {
+                    if let Some(why) = connecting.handle_timeout(now) {
+                        self.fail_connecting(id, why);
+                        continue;
+                    }
+                }
+                Slot::Free => {}
+            }
+            self.after_change(id);
+        }
+    }
+
+    fn fail_connecting(&mut self, id: ConnectionId, why: CloseReason) {
+        self.remove(id);
+        self.orphans.push_back((SessionId(id), Event::Closed { why }));
+    }
+
+    /// Calls `f` with the session, and sees to what follows from it.
+    fn with_session<R>(&mut self, id: SessionId, f: impl FnOnce(&mut Session, &mut Shared<'_>) -> R) -> Option<R> {
+        let Some((_, Slot::Session(session))) = self.table.get_mut(id.0) else { return None };
+        let mut shared = Shared {
+            config: &self.config,
+            pool: &mut self.pool,
+            entropy: &mut self.entropy,
+            touched: &mut self.touched,
+        };
+        let result = f(session, &mut shared);
+        self.after_change(id.0);
+        Some(result)
+    }
+
+    /// Sends a message on a stream. An outcome follows as an event, whatever happens.
+    ///
+    /// # Errors
+    /// When the message cannot be accepted; see [`SendError`].
+    pub fn send(
+        &mut self,
+        now: Instant,
+        session: SessionId,
+        stream: u64,
+        data: &[u8],
+        options: SendOptions,
+    ) -> Result<MessageId, SendError> {
+        self.with_session(session, |session, shared| session.send(now, stream, data, options, shared))
+            .unwrap_or(Err(SendError::Closed { why: None }))
+    }
+
+    /// What could be promised for a message of `len` bytes now.
+    ///
+    /// # Errors
+    /// As [`Endpoint::send`], except for full queues.
+    pub fn forecast(
+        &mut self,
+        now: Instant,
+        session: SessionId,
+        len: usize,
+        options: &SendOptions,
+    ) -> Result<Forecast, SendError> {
+        self.with_session(session, |session, shared| session.forecast(now, len, options, shared))
+            .unwrap_or(Err(SendError::Closed { why: None }))
+    }
+
+    /// Ends a session now: messages without an outcome are dropped. `reason` is for the peer's logs, at most 200 bytes.
+    pub fn close(&mut self, now: Instant, session: SessionId, code: CloseCode, reason: &str) {
+        if let Some((id, Slot::Connecting(_))) = self.table.get_mut(session.0) {
+            self.fail_connecting(id, CloseReason::Local { code });
+            return;
+        }
+        self.with_session(session, |session, shared| session.close(now, code, reason, shared));
+    }
+
+    /// Ends a session once all of its messages have an outcome; it accepts no more.
+    pub fn finish(&mut self, now: Instant, session: SessionId, code: CloseCode, reason: &str) {
+        self.with_session(session, |session, shared| session.close_when_done(now, code, reason, shared));
+    }
+
+    /// Gives the buffer of a message back for the next one.
+    pub fn recycle(&mut self, data: Vec<u8>) {
+        self.pool.give(data);
+    }
+
+    /// Frees the buffers kept for later; worth it when the endpoint has been quiet for a while.
+    pub fn shrink(&mut self) {
+        self.pool.shrink();
+    }
+
+    /// Whether no session has anything under way.
+    #[must_use]
+    pub fn is_quiet(&self) -> bool {
+        self.table.iter().all(|slot| match slot {
+            Slot::Session(session) => session.is_quiet(),
+            Slot::Connecting(_) => false,
+            Slot::Free => true,
+        })
+    }
+
+    /// Whether buffers are kept that [`Endpoint::shrink`] would free.
+    #[must_use]
+    pub const fn holds_buffers(&self) -> bool {
+        !self.pool.is_empty()
+    }
+
+    /// Counts of a session; `None` when it is not there.
+    #[must_use]
+    pub fn session_stats(&self, session: SessionId) -> Option<SessionStats> {
+        match self.table.get(session.0)? {
+            Slot::Session(session) => Some(session.stats()),
+            _ => None,
+        }
+    }
+
+    /// What a session knows of its path; `None` when it is not there.
+    #[must_use]
+    pub fn path_report(&self, now: Instant, session: SessionId) -> Option<PathReport> {
+        match self.table.get(session.0)? {
+            Slot::Session(session) => Some(session.path_report(now)),
+            _ => None,
+        }
+    }
+
+    /// The peer's address of a session.
+    #[must_use]
+    pub fn remote(&self, session: SessionId) -> Option<SocketAddr> {
+        match self.table.get(session.0)? {
+            Slot::Session(session) => Some(session.remote()),
+            Slot::Connecting(connecting) => Some(connecting.remote()),
+            Slot::Free => None,
+        }
+    }
+
+    /// Sessions, open or being opened.
+    #[must_use]
+    pub const fn sessions(&self) -> usize {
+        self.table.len()
+    }
+
+    /// Datagrams that concerned no session.
+    #[must_use]
+    pub const fn stats(&self) -> EndpointStats {
+        self.stats
+    }
+}

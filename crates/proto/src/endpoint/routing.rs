@@ -1,0 +1,95 @@
+//! Connection id -> session, without a hash: the id holds the index of the slot and a generation.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use super::connecting::Connecting;
+use crate::session::Session;
+use crate::wire::ConnectionId;
+
+/// What a slot holds.
+pub(super) enum Slot {
+    Free,
+    Connecting(Box<Connecting>),
+    Session(Box<Session>),
+}
+
+pub(super) struct Entry {
+    pub(super) id: ConnectionId,
+    pub(super) slot: Slot,
+    pub(super) wants_transmit: bool,
+    pub(super) wants_event: bool,
+}
+
+/// The slots.
+pub(super) struct Table {
+    thread: u8,
+    max: usize,
+    entries: Vec<Entry>,
+    /// Free slots, the longest free first, so that ids are used again late.
+    free: alloc::collections::VecDeque<u32>,
+    len: usize,
+}
+
+impl Table {
+    pub(super) const fn new(thread: u8, max: usize) -> Self {
+        Self { thread, max, entries: Vec::new(), free: alloc::collections::VecDeque::new(), len: 0 }
+    }
+
+    pub(super) const fn len(&self) -> usize {
+        self.len
+    }
+
+    /// A new id with an empty slot.
+    pub(super) fn reserve(&mut self) -> Option<ConnectionId> {
+        if self.len >= self.max {
+            return None;
+        }
+        self.len += 1;
+        // A slot rests until 256 others have been freed after it, unless room is short.
+        let rested = if self.free.len() > 256 || self.entries.len() >= self.max { self.free.pop_front() } else { None };
+        if let Some(index) = rested {
+            let entry = &mut self.entries[index as usize];
+            let generation = ((entry.id.0 >> 18) as u8).wrapping_add(1);
+            entry.id = ConnectionId::from_parts(self.thread, generation, index);
+            return Some(entry.id);
+        }
+        let index = self.entries.len() as u32;
+        let id = ConnectionId::from_parts(self.thread, 0, index);
+        self.entries.push(Entry { id, slot: Slot::Free, wants_transmit: false, wants_event: false });
+        Some(id)
+    }
+
+    pub(super) fn fill(&mut self, id: ConnectionId, slot: Slot) {
+        if let Some(entry) = self.entries.get_mut(id.index()).filter(|entry| entry.id == id) {
+            entry.slot = slot;
+        }
+    }
+
+    pub(super) fn free(&mut self, id: ConnectionId) {
+        if let Some(entry) = self.entries.get_mut(id.index()).filter(|entry| entry.id == id) {
+            entry.slot = Slot::Free;
+            // A new generation at once, so that the old id finds nothing.
+            entry.id = ConnectionId::from_parts(self.thread, ((id.0 >> 18) as u8).wrapping_add(1), id.index() as u32);
+            self.free.push_back(id.index() as u32);
+            self.len -= 1;
+        }
+    }
+
+    pub(super) fn get(&self, id: ConnectionId) -> Option<&Slot> {
+        self.entries.get(id.index()).filter(|entry| entry.id == id).map(|entry| &entry.slot)
+    }
+
+    pub(super) fn get_mut(&mut self, id: ConnectionId) -> Option<(ConnectionId, &mut Slot)> {
+        let entry = self.entries.get_mut(id.index()).filter(|entry| entry.id == id)?;
+        Some((id, &mut entry.slot))
+    }
+
+    pub(super) fn entry_mut(&mut self, index: u32) -> Option<&mut Entry> {
+        self.entries.get_mut(index as usize)
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Slot> {
+        self.entries.iter().map(|entry| &entry.slot)
+    }
+}

@@ -1,0 +1,137 @@
+//! The next timeout of each session: a binary heap that knows where each session is in it, so that a change moves an entry
+//! instead of leaving a stale one behind.
+
+use alloc::vec::Vec;
+
+use crate::time::Instant;
+
+const ABSENT: u32 = u32::MAX;
+
+/// Timeouts by session index.
+#[derive(Default)]
+pub(super) struct TimerHeap {
+    heap: Vec<(Instant, u32)>,
+    /// Position in the heap of each session.
+    position: Vec<u32>,
+}
+
+impl TimerHeap {
+    pub(super) fn earliest(&self) -> Option<Instant> {
+        self.heap.first().map(|entry| entry.0)
+    }
+
+    /// Sets, moves or removes the timeout of a session. O(log n).
+    pub(super) fn set(&mut self, index: u32, at: Option<Instant>) {
+        if index as usize >= self.position.len() {
+            self.position.resize(index as usize + 1, ABSENT);
+        }
+        let position = self.position[index as usize];
+        match (position, at) {
+            (ABSENT, None) => {}
+            (ABSENT, Some(at)) => {
+                self.heap.push((at, index));
+                self.position[index as usize] = (self.heap.len() - 1) as u32;
+                self.rise(self.heap.len() - 1);
+            }
+            (position, Some(at)) => {
+                let old = core::mem::replace(&mut self.heap[position as usize].0, at);
+                if at < old { self.rise(position as usize) } else { self.sink(position as usize) }
+            }
+            (position, None) => self.remove(position as usize),
+        }
+    }
+
+    /// Takes out a session that is due.
+    pub(super) fn pop_due(&mut self, now: Instant) -> Option<u32> {
+        let &(at, index) = self.heap.first()?;
+        if at > now {
+            return None;
+        }
+        self.remove(0);
+        Some(index)
+    }
+
+    fn remove(&mut self, position: usize) {
+        let (_, index) = self.heap.swap_remove(position);
+        self.position[index as usize] = ABSENT;
+        if position < self.heap.len() {
+            self.position[self.heap[position].1 as usize] = position as u32;
+            self.rise(position);
+            self.sink(position);
+        }
+    }
+
+    fn rise(&mut self, mut position: usize) {
+        while position > 0 {
+            let parent = (position - 1) / 2;
+            if self.heap[parent] <= self.heap[position] {
+                break;
+            }
+            self.swap(parent, position);
+            position = parent;
+        }
+    }
+
+    fn sink(&mut self, mut position: usize) {
+        loop {
+            let left = 2 * position + 1;
+            let Some(least) = [left, left + 1].into_iter().filter(|&child| child < self.heap.len()).min_by_key(|&child| self.heap[child])
+            else {
+                break;
+            };
+            if self.heap[position] <= self.heap[least] {
+                break;
+            }
+            self.swap(position, least);
+            position = least;
+        }
+    }
+
+    fn swap(&mut self, a: usize, b: usize) {
+        self.heap.swap(a, b);
+        self.position[self.heap[a].1 as usize] = a as u32;
+        self.position[self.heap[b].1 as usize] = b as u32;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::collections::BTreeMap;
+
+    #[test]
+    fn it_agrees_with_a_sorted_map() {
+        let mut state = 42u64;
+        let mut random = move |below: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % below
+        };
+        let mut heap = TimerHeap::default();
+        let mut model = BTreeMap::new();
+        for _ in 0..20_000 {
+            let index = random(50) as u32;
+            match random(4) {
+                0 => {
+                    heap.set(index, None);
+                    model.remove(&index);
+                }
+                1 => {
+                    let now = Instant::from_nanos(random(1000));
+                    match heap.pop_due(now) {
+                        Some(index) => {
+                            let at = model.remove(&index).unwrap();
+                            assert!(at <= now && model.values().all(|other| *other >= at));
+                        }
+                        None => assert!(model.values().all(|at| *at > now)),
+                    }
+                }
+                _ => {
+                    let at = Instant::from_nanos(random(1000));
+                    heap.set(index, Some(at));
+                    model.insert(index, at);
+                }
+            }
+            assert_eq!(heap.earliest(), model.values().min().copied());
+        }
+    }
+}

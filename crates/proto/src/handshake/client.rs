@@ -1,0 +1,82 @@
+//! The client's side: it expects RETRY or ACCEPT, and sends its HELLO again until one of them comes.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use super::{ConnectToken, Entropy, NO_PSK, Parameters, builder, prologue};
+use crate::crypto::{Algorithm, Secret};
+use crate::wire::{Accept, ConnectionId, HandshakePacket, Hello, Reader, Retry, Writer};
+
+/// Longest cookie that a client returns.
+const COOKIE_MAX: usize = 64;
+
+/// Keys and parameters of a finished handshake.
+pub(crate) struct Established {
+    pub(crate) peer: ConnectionId,
+    pub(crate) seal: Secret,
+    pub(crate) open: Secret,
+    pub(crate) algorithm: Algorithm,
+    pub(crate) parameters: Parameters,
+}
+
+/// A client's handshake that expects RETRY or ACCEPT.
+pub(crate) struct ClientHandshake {
+    noise: Box<snow::HandshakeState>,
+    first_message: Vec<u8>,
+    cookie: Vec<u8>,
+    source: ConnectionId,
+}
+
+impl ClientHandshake {
+    pub(crate) fn new(
+        entropy: &mut Entropy,
+        source: ConnectionId,
+        server_key: &[u8; 32],
+        token: Option<&ConnectToken>,
+        offered: u8,
+        parameters: &Parameters,
+    ) -> Result<Self, snow::Error> {
+        let psk = token.map_or(NO_PSK, |token| token.psk);
+        let prologue = prologue(source);
+        let mut noise =
+            builder(entropy).prologue(&prologue)?.remote_public_key(server_key)?.psk(2, &psk)?.build_initiator()?;
+        let mut payload = [0; crate::limits::TOKEN_MAX + 32];
+        let mut writer = Writer::new(&mut payload);
+        writer.u8(offered);
+        parameters.encode(&mut writer);
+        let sealed: &[u8] = token.map_or(&[], |token| &token.sealed.0);
+        writer.u16(sealed.len() as u16);
+        writer.bytes(sealed);
+        let len = writer.finish().ok_or(snow::Error::Input)?;
+        let mut message = [0; crate::limits::MTU_MIN as usize];
+        let len = noise.write_message(&payload[..len], &mut message)?;
+        Ok(Self { noise: Box::new(noise), first_message: message[..len].to_vec(), cookie: Vec::new(), source })
+    }
+
+    /// Writes the HELLO, with the cookie once there is one.
+    pub(crate) fn encode_hello(&self, buffer: &mut [u8]) -> Option<usize> {
+        let hello = Hello { source: self.source, cookie: &self.cookie, noise: &self.first_message };
+        HandshakePacket::Hello(hello).encode(buffer)
+    }
+
+    /// A server asks for its cookie back. One is taken; whoever sends more cannot keep the client busy.
+    pub(crate) fn handle_retry(&mut self, retry: &Retry<'_>) -> bool {
+        if !self.cookie.is_empty() || retry.cookie.is_empty() || retry.cookie.len() > COOKIE_MAX {
+            return false;
+        }
+        self.cookie = retry.cookie.to_vec();
+        true
+    }
+
+    /// The server's answer. One that does not open was not from the server, and is as if it had not come.
+    pub(crate) fn handle_accept(&mut self, accept: &Accept<'_>) -> Option<Established> {
+        let mut payload = [0; 128];
+        let len = self.noise.read_message(accept.noise, &mut payload).ok()?;
+        let mut reader = Reader::new(&payload[..len]);
+        let peer = ConnectionId(reader.u32().ok()?);
+        let algorithm = Algorithm::from_bit(reader.u8().ok()?)?;
+        let parameters = Parameters::decode(&mut reader).ok()?;
+        let (to_server, to_client) = self.noise.dangerously_get_raw_split();
+        Some(Established { peer, seal: Secret(to_server), open: Secret(to_client), algorithm, parameters })
+    }
+}

@@ -1,0 +1,66 @@
+//! Every bound of the protocol in one place. Nothing that a peer or an application does makes a queue grow past these.
+
+use core::time::Duration;
+
+/// Largest message, in bytes.
+pub const MESSAGE_MAX: usize = 256 * 1024;
+/// Most source symbols of a block. The erasure code would rebuild any block up to this size.
+pub const SOURCE_SYMBOLS_MAX: usize = 64;
+/// Most distinct symbols of a block: k source symbols and 192 repair symbols.
+pub const REPAIR_SYMBOLS_MAX: usize = 192;
+
+/// Bytes of source data that a session's unresolved messages may hold; `send` answers `Full` beyond it.
+pub const SEND_QUEUE_MAX: usize = 1024 * 1024;
+/// Messages that a session may hold unresolved.
+pub const SEND_MESSAGES_MAX: usize = 1024;
+/// A sender never sends a symbol of a block more than this many numbers below its newest block.
+pub const BLOCK_WINDOW: u64 = 8192;
+/// Bytes that a session holds for its peer: blocks half received, messages half assembled, messages not yet taken. Twice the
+/// send queue and its padding, so that an honest sender is refused only when the application does not take its messages.
+pub const RECEIVE_MAX: usize = 2 * SEND_QUEUE_MAX + SEND_QUEUE_MAX / 2;
+/// Blocks that a session holds half received. Two for each message that the peer may have unresolved.
+pub const PARTIAL_BLOCKS_MAX: usize = 2 * SEND_MESSAGES_MAX;
+/// Messages and outcomes that wait for the application to take them before the session refuses symbols.
+pub const EVENTS_MAX: usize = 4096;
+
+/// Packets remembered for their acknowledgement. At 1,200 bytes this is a window of 19 MB.
+pub const SENT_PACKETS_MAX: usize = 16 * 1024;
+/// Packet numbers below the newest that can still be told apart from a replay.
+pub const REPLAY_WINDOW: u64 = 1024;
+/// Ranges in an acknowledgement.
+pub const ACK_RANGES_MAX: usize = 12;
+/// Symbol frames that share one packet.
+pub const SYMBOLS_PER_PACKET_MAX: usize = 32;
+/// Runs of abandoned blocks that wait for the peer to hear of them.
+pub const ABANDON_MAX: usize = 256;
+
+/// The smallest datagram size that every path must carry, and the size of a HELLO.
+pub const MTU_MIN: u16 = 1200;
+/// The largest UDP payload that is tried: an Ethernet frame less IPv4 and UDP headers.
+pub const MTU_MAX: u16 = 1472;
+/// IPv4 and UDP headers, in bytes; counted as encapsulation in every report (IPv6 adds 20).
+pub const UDP_IP_HEADER: usize = 28;
+
+/// Sessions of one endpoint (one thread); the connection id has 18 bits for it.
+pub const SESSIONS_MAX: usize = 1 << 18;
+/// Handshakes that an endpoint keeps open at once.
+pub const HALF_OPEN_MAX: usize = 4096;
+/// Handshakes that one IP address may have open without having shown that it receives what is sent to it.
+pub const HALF_OPEN_PER_ADDRESS: usize = 16;
+/// Handshakes that one IP address may have open at all: an office or a carrier-grade NAT has many players.
+pub const HALF_OPEN_PER_VALIDATED_ADDRESS: usize = 2048;
+/// Half-open handshakes from which on every newcomer must return a cookie first.
+pub const COOKIE_THRESHOLD: usize = 64;
+/// How long a half-open handshake is kept.
+pub const HALF_OPEN_TIME: Duration = Duration::from_secs(5);
+/// How long a cookie is good for: between one and two of these.
+pub const COOKIE_TIME: Duration = Duration::from_secs(10);
+/// Longest sealed connect token, in bytes.
+pub const TOKEN_MAX: usize = 800;
+/// Longest reason in a CLOSE frame, in bytes.
+pub const CLOSE_REASON_MAX: usize = 200;
+
+/// Timers never ask to be woken sooner than this after they last fired.
+pub const TIMER_GRANULARITY: Duration = Duration::from_millis(1);
+/// Backoff of retransmissions after the deadline stops doubling here.
+pub const BACKOFF_MAX: Duration = Duration::from_secs(4);

@@ -1,0 +1,173 @@
+//! One coded block on its way: which of its symbols were sent, which arrived, and where its current round stands.
+
+use alloc::vec::Vec;
+
+use crate::limits::REPAIR_SYMBOLS_MAX;
+use crate::message::Cut;
+use crate::time::{Instant, earliest};
+
+/// A block that is being sent.
+pub(crate) struct Block {
+    pub(crate) number: u64,
+    /// Slot of its message.
+    pub(crate) message: u32,
+    pub(crate) source_symbols: u8,
+    symbol_len: u16,
+    /// Preamble and content; the last symbol counts as padded with zeros.
+    pub(crate) data: Vec<u8>,
+    /// ESIs acknowledged.
+    acked: [u64; 4],
+    pub(crate) acked_count: u16,
+    /// Symbols sent in all.
+    pub(crate) sent: u16,
+    next_esi: u8,
+    /// Symbols of the current round still to be sent.
+    pub(crate) to_send: u16,
+    /// Sent, neither acknowledged nor taken for lost.
+    pub(crate) unaccounted: u16,
+    /// Acknowledged or lost in the current flight, to tell a flight that was lost whole.
+    pub(crate) flight_acked: bool,
+    /// The first packet that may hold a symbol of the current flight; below it all are settled.
+    pub(crate) flight_from: u64,
+    /// The newest acknowledged packet of the current flight.
+    pub(crate) flight_acked_to: u64,
+    pub(crate) round_ends: Option<Instant>,
+    /// When packets older than `flight_acked_to` are lost, once reordering has been seen.
+    pub(crate) reordering_ends: Option<Instant>,
+    /// When its message is given up, if it is to be.
+    pub(crate) drop_at: Option<Instant>,
+    pub(crate) rounds_planned: u16,
+    /// When the current round began.
+    pub(crate) flight_began: Instant,
+    /// Doublings of the round time, after the deadline.
+    pub(crate) backoff: u8,
+    /// The earliest entry of the session's timer queue for this block.
+    pub(crate) armed: Option<Instant>,
+}
+
+impl Block {
+    pub(crate) fn new(number: u64, message: u32, cut: Cut, data: Vec<u8>) -> Self {
+        Self {
+            number,
+            message,
+            source_symbols: cut.source_symbols,
+            symbol_len: cut.symbol_len as u16,
+            data,
+            acked: [0; 4],
+            acked_count: 0,
+            sent: 0,
+            next_esi: 0,
+            to_send: 0,
+            unaccounted: 0,
+            flight_acked: false,
+            flight_from: 0,
+            flight_acked_to: 0,
+            round_ends: None,
+            reordering_ends: None,
+            drop_at: None,
+            rounds_planned: 0,
+            flight_began: Instant::ZERO,
+            backoff: 0,
+            armed: None,
+        }
+    }
+
+    pub(crate) fn symbol_len(&self) -> usize {
+        usize::from(self.symbol_len)
+    }
+
+    /// Symbols that the receiver still needs, as far as we know.
+    pub(crate) fn deficit(&self) -> u8 {
+        self.source_symbols.saturating_sub(self.acked_count.min(255) as u8)
+    }
+
+    pub(crate) fn is_complete(&self) -> bool {
+        self.deficit() == 0
+    }
+
+    fn is_acked(&self, esi: u8) -> bool {
+        self.acked[usize::from(esi / 64)] & (1 << (esi % 64)) != 0
+    }
+
+    /// Marks a symbol as arrived; `false` when it was already.
+    pub(crate) fn on_acked(&mut self, esi: u8) -> bool {
+        if self.is_acked(esi) {
+            return false;
+        }
+        self.acked[usize::from(esi / 64)] |= 1 << (esi % 64);
+        self.acked_count += 1;
+        true
+    }
+
+    /// The next symbol to send. Each is new as long as there are new ones, because a new symbol helps whichever of the
+    /// earlier ones were lost; after the last repair symbol those not yet acknowledged come again.
+    pub(crate) fn next_esi(&mut self) -> u8 {
+        let count = usize::from(self.source_symbols) + REPAIR_SYMBOLS_MAX;
+        loop {
+            let esi = self.next_esi;
+            self.next_esi = if usize::from(esi) + 1 >= count { 0 } else { esi + 1 };
+            // Ends: a block with every symbol acknowledged is complete, and is not sent any more.
+            if !self.is_acked(esi) || self.is_complete() {
+                return esi;
+            }
+        }
+    }
+
+    /// Writes symbol `esi` into `out`, which is `symbol_len` long.
+    pub(crate) fn write_symbol(&self, esi: u8, out: &mut [u8]) {
+        if esi < self.source_symbols {
+            let start = (usize::from(esi) * self.symbol_len()).min(self.data.len());
+            let end = (start + out.len()).min(self.data.len());
+            let (content, padding) = out.split_at_mut(end - start);
+            content.copy_from_slice(&self.data[start..end]);
+            padding.fill(0);
+        } else {
+            punctual_erasure::repair_symbol(&self.data, esi - self.source_symbols, out)
+                .expect("the cut keeps k within 1..=64 and the index below 192");
+        }
+    }
+
+    /// When this block wants attention next.
+    pub(crate) fn due(&self) -> Option<Instant> {
+        earliest(earliest(self.round_ends, self.reordering_ends), self.drop_at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn block(len: usize, k: u8) -> Block {
+        let cut = Cut { source_symbols: k, symbol_len: len.div_ceil(usize::from(k)) };
+        Block::new(0, 0, cut, (0..len).map(|i| i as u8).collect())
+    }
+
+    #[test]
+    fn symbols_are_new_until_there_are_none_left() {
+        let mut block = block(100, 4);
+        let first: Vec<u8> = (0..196).map(|_| block.next_esi()).collect();
+        assert_eq!(first, (0..196).collect::<Vec<u8>>());
+        block.on_acked(0);
+        block.on_acked(2);
+        assert_eq!([block.next_esi(), block.next_esi()], [1, 3]);
+    }
+
+    #[test]
+    fn the_last_symbol_is_padded() {
+        let block = block(7, 2);
+        let mut out = [9; 4];
+        block.write_symbol(1, &mut out);
+        assert_eq!(out, [4, 5, 6, 0]);
+        let mut repair = [0; 4];
+        block.write_symbol(2, &mut repair);
+        assert_eq!(repair, [4, 1 ^ 5, 2 ^ 6, 3], "the first repair symbol is the sum");
+    }
+
+    #[test]
+    fn an_acknowledgement_counts_once() {
+        let mut block = block(100, 4);
+        assert!(block.on_acked(5));
+        assert!(!block.on_acked(5));
+        assert_eq!(block.deficit(), 3);
+    }
+}

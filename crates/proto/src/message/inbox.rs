@@ -1,0 +1,319 @@
+//! Blocks half received and messages half assembled. Everything here is bounded: a peer can fill [`RECEIVE_MAX`] bytes and
+//! [`PARTIAL_BLOCKS_MAX`] blocks of one session, and no more.
+
+use alloc::vec::Vec;
+
+use crate::limits::{BLOCK_WINDOW, MESSAGE_MAX, PARTIAL_BLOCKS_MAX, RECEIVE_MAX, SOURCE_SYMBOLS_MAX};
+use crate::pool::Pool;
+use crate::wire::{Preamble, Reader, Symbol, expand};
+
+/// Blocks done, of the [`BLOCK_WINDOW`] below the newest: what makes delivery exactly-once.
+#[derive(Default)]
+struct Done {
+    /// All blocks below are done.
+    base: u64,
+    /// Bit i of word w: block base + 64 w + i. `base` is a multiple of 64.
+    words: alloc::collections::VecDeque<u64>,
+    newest: u64,
+}
+
+impl Done {
+    fn contains(&self, block: u64) -> bool {
+        let Some(offset) = block.checked_sub(self.base) else { return true };
+        self.words.get((offset / 64) as usize).is_some_and(|word| word & (1 << (offset % 64)) != 0)
+    }
+
+    fn insert(&mut self, block: u64) {
+        self.newest = self.newest.max(block);
+        self.forget_below(self.newest.saturating_sub(BLOCK_WINDOW - 1));
+        let Some(offset) = block.checked_sub(self.base) else { return };
+        let word = (offset / 64) as usize;
+        if word >= self.words.len() {
+            self.words.resize(word + 1, 0);
+        }
+        self.words[word] |= 1 << (offset % 64);
+        while self.words.front() == Some(&u64::MAX) {
+            self.words.pop_front();
+            self.base += 64;
+        }
+    }
+
+    /// Blocks this old are never sent any more (PROTOCOL.md#blocks), so whatever they lack does not matter.
+    fn forget_below(&mut self, floor: u64) {
+        while self.base + 64 <= floor {
+            if self.words.pop_front().is_none() {
+                self.base = floor / 64 * 64;
+            } else {
+                self.base += 64;
+            }
+        }
+    }
+}
+
+/// A block of which some symbols have arrived.
+struct Partial {
+    number: u64,
+    source_symbols: u8,
+    symbol_len: usize,
+    /// Source symbols present.
+    present: u64,
+    /// k symbols in their places.
+    block: Vec<u8>,
+    /// Repair symbols with their indices, one after another.
+    repairs: Vec<u8>,
+    repair_indices: Vec<u8>,
+}
+
+impl Partial {
+    fn received(&self) -> usize {
+        self.present.count_ones() as usize + self.repair_indices.len()
+    }
+
+    fn bytes(&self) -> usize {
+        self.block.len() + self.repairs.len()
+    }
+}
+
+/// A message of several blocks, some of which have been rebuilt.
+struct Assembly {
+    first_block: u64,
+    /// Known once the first block is rebuilt.
+    head: Option<(u64, usize)>,
+    parts: Vec<(u8, Vec<u8>)>,
+    bytes: usize,
+}
+
+/// What taking a symbol in did.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Taken {
+    /// The block is not complete yet.
+    Kept,
+    /// It was there already, or its block is done.
+    Duplicate,
+    /// There is no room: as if the packet had not come.
+    Refused,
+    /// It contradicts what came before.
+    Malformed,
+    /// A message is complete.
+    Message {
+        stream: u64,
+        data: Vec<u8>,
+    },
+}
+
+/// What a session has received and not yet handed on.
+#[derive(Default)]
+pub(crate) struct Inbox {
+    done: Done,
+    partials: Vec<Partial>,
+    assemblies: Vec<Assembly>,
+    /// Bytes in partials and assemblies.
+    held_bytes: usize,
+    /// Largest block number seen, for expanding truncated ones.
+    newest: u64,
+}
+
+impl Inbox {
+    pub(crate) fn has_partials(&self) -> bool {
+        !self.partials.is_empty() || !self.assemblies.is_empty()
+    }
+
+    /// Takes in a symbol. `waiting_bytes` are those of messages that the application has not taken yet.
+    pub(crate) fn handle_symbol(&mut self, symbol: &Symbol<'_>, waiting_bytes: usize, pool: &mut Pool) -> Taken {
+        let number = expand(u64::from(symbol.truncated_block), 16, self.newest);
+        let k = usize::from(symbol.source_symbols);
+        if k > SOURCE_SYMBOLS_MAX {
+            return Taken::Malformed;
+        }
+        if self.done.contains(number) {
+            return Taken::Duplicate;
+        }
+        let known = self.partials.iter().position(|partial| partial.number == number);
+        if known.is_none() {
+            let needs = k * symbol.data.len();
+            if self.partials.len() >= PARTIAL_BLOCKS_MAX || self.held_bytes + waiting_bytes + needs > RECEIVE_MAX {
+                return Taken::Refused;
+            }
+            self.newest = self.newest.max(number);
+            if k == 1 {
+                // One symbol is the whole block, whichever it is: every repair symbol is a copy.
+                return self.finish_block(number, symbol.data, pool);
+            }
+        }
+        let index = known.unwrap_or_else(|| {
+            self.partials.push(new_partial(number, symbol, pool));
+            self.held_bytes += k * symbol.data.len();
+            self.partials.len() - 1
+        });
+        let partial = &mut self.partials[index];
+        if partial.source_symbols != symbol.source_symbols || partial.symbol_len != symbol.data.len() {
+            return Taken::Malformed;
+        }
+        if !place(partial, symbol, &mut self.held_bytes, pool) {
+            return Taken::Duplicate;
+        }
+        if partial.received() < k {
+            return Taken::Kept;
+        }
+        let mut partial = self.partials.swap_remove(index);
+        self.held_bytes -= partial.bytes();
+        rebuild(&mut partial);
+        let taken = self.finish_block(number, &partial.block, pool);
+        pool.give(partial.block);
+        pool.give(partial.repairs);
+        pool.give(partial.repair_indices);
+        taken
+    }
+
+    /// A block is whole: hands its message on when that is whole too.
+    fn finish_block(&mut self, number: u64, block: &[u8], pool: &mut Pool) -> Taken {
+        self.done.insert(number);
+        let mut reader = Reader::new(block);
+        let Ok(preamble) = Preamble::decode(&mut reader) else { return Taken::Malformed };
+        let content = reader.take_rest();
+        match preamble {
+            Preamble::First { stream, message_len } if message_len <= content.len() => {
+                let mut data = pool.take(message_len);
+                data.extend_from_slice(&content[..message_len]);
+                Taken::Message { stream, data }
+            }
+            Preamble::First { stream, message_len } => {
+                self.add_part(number, 0, Some((stream, message_len)), content, pool)
+            }
+            Preamble::Later { index } => match number.checked_sub(u64::from(index)) {
+                Some(first_block) => self.add_part(first_block, index, None, content, pool),
+                None => Taken::Malformed,
+            },
+        }
+    }
+
+    fn add_part(
+        &mut self,
+        first_block: u64,
+        index: u8,
+        head: Option<(u64, usize)>,
+        content: &[u8],
+        pool: &mut Pool,
+    ) -> Taken {
+        let position = self.assemblies.iter().position(|assembly| assembly.first_block == first_block);
+        if position.is_none() && self.assemblies.len() >= PARTIAL_BLOCKS_MAX {
+            return Taken::Malformed;
+        }
+        let position = position.unwrap_or_else(|| {
+            self.assemblies.push(Assembly { first_block, head: None, parts: Vec::new(), bytes: 0 });
+            self.assemblies.len() - 1
+        });
+        let assembly = &mut self.assemblies[position];
+        // The room was granted when the block's first symbol came; a message longer than any may be is cut off here.
+        if assembly.bytes + content.len() > MESSAGE_MAX + MESSAGE_MAX / 4 {
+            return self.drop_assembly(position, pool);
+        }
+        let mut part = pool.take(content.len());
+        part.extend_from_slice(content);
+        assembly.head = assembly.head.or(head);
+        assembly.bytes += content.len();
+        let at = assembly.parts.partition_point(|part| part.0 < index);
+        assembly.parts.insert(at, (index, part));
+        self.held_bytes += content.len();
+        let Some((stream, message_len)) = assembly.head else { return Taken::Kept };
+        let is_contiguous = assembly.parts.iter().enumerate().all(|(at, part)| usize::from(part.0) == at);
+        if !is_contiguous || assembly.bytes < message_len {
+            return Taken::Kept;
+        }
+        let assembly = self.assemblies.swap_remove(position);
+        self.held_bytes -= assembly.bytes;
+        let mut data = pool.take(message_len);
+        for (_, part) in assembly.parts {
+            let wanted = part.len().min(message_len - data.len());
+            data.extend_from_slice(&part[..wanted]);
+            pool.give(part);
+        }
+        Taken::Message { stream, data }
+    }
+
+    fn drop_assembly(&mut self, position: usize, pool: &mut Pool) -> Taken {
+        let assembly = self.assemblies.swap_remove(position);
+        self.held_bytes -= assembly.bytes;
+        for (_, part) in assembly.parts {
+            pool.give(part);
+        }
+        Taken::Malformed
+    }
+
+    /// The peer will not complete these blocks: what there is of them goes.
+    pub(crate) fn handle_abandon(&mut self, first: u64, count: u64, pool: &mut Pool) {
+        let last = first.saturating_add(count - 1);
+        let mut index = 0;
+        while index < self.partials.len() {
+            if (first..=last).contains(&self.partials[index].number) {
+                let partial = self.partials.swap_remove(index);
+                self.held_bytes -= partial.bytes();
+                self.done.insert(partial.number);
+                pool.give(partial.block);
+                pool.give(partial.repairs);
+                pool.give(partial.repair_indices);
+            } else {
+                index += 1;
+            }
+        }
+        while let Some(position) =
+            self.assemblies.iter().position(|assembly| (first..=last).contains(&assembly.first_block))
+        {
+            self.drop_assembly(position, pool);
+        }
+    }
+}
+
+fn new_partial(number: u64, symbol: &Symbol<'_>, pool: &mut Pool) -> Partial {
+    let len = usize::from(symbol.source_symbols) * symbol.data.len();
+    let mut block = pool.take(len);
+    block.resize(len, 0);
+    Partial {
+        number,
+        source_symbols: symbol.source_symbols,
+        symbol_len: symbol.data.len(),
+        present: 0,
+        block,
+        repairs: Vec::new(),
+        repair_indices: Vec::new(),
+    }
+}
+
+/// Puts a symbol where it belongs; `false` when it was there.
+fn place(partial: &mut Partial, symbol: &Symbol<'_>, held_bytes: &mut usize, pool: &mut Pool) -> bool {
+    if symbol.esi < symbol.source_symbols {
+        if partial.present & (1 << symbol.esi) != 0 {
+            return false;
+        }
+        partial.present |= 1 << symbol.esi;
+        let start = usize::from(symbol.esi) * partial.symbol_len;
+        partial.block[start..start + partial.symbol_len].copy_from_slice(symbol.data);
+        return true;
+    }
+    let repair = symbol.esi - symbol.source_symbols;
+    if partial.repair_indices.contains(&repair) {
+        return false;
+    }
+    if partial.repairs.capacity() == 0 {
+        partial.repairs = pool.take(partial.symbol_len * 2);
+        partial.repair_indices = pool.take(1);
+    }
+    partial.repair_indices.push(repair);
+    partial.repairs.extend_from_slice(symbol.data);
+    *held_bytes += symbol.data.len();
+    true
+}
+
+fn rebuild(partial: &mut Partial) {
+    if partial.repair_indices.is_empty() {
+        return;
+    }
+    let mut repairs: [(u8, &mut [u8]); SOURCE_SYMBOLS_MAX] = core::array::from_fn(|_| (0, &mut [][..]));
+    let count = partial.repair_indices.len();
+    let chunks = partial.repairs.chunks_exact_mut(partial.symbol_len);
+    for (slot, (&index, chunk)) in repairs.iter_mut().zip(partial.repair_indices.iter().zip(chunks)) {
+        *slot = (index, chunk);
+    }
+    punctual_erasure::rebuild(&mut partial.block, partial.symbol_len, partial.present, &mut repairs[..count])
+        .expect("k distinct symbols of equal length are there");
+}

@@ -1,0 +1,168 @@
+//! Into how many symbols a message is cut: the k that minimises expected bytes, all headers included, within the path MTU.
+
+use punctual_policy::Policy;
+
+use crate::limits::{SOURCE_SYMBOLS_MAX, UDP_IP_HEADER};
+use crate::wire::{HEADER_LEN_MAX, SYMBOL_HEADER, TAG_LEN};
+
+/// Candidates above the least possible k: beyond it, headers outweigh what finer repair symbols save, at any loss.
+const CANDIDATES: usize = 12;
+
+/// How a block is cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Cut {
+    /// k, 1..=64.
+    pub(crate) source_symbols: u8,
+    /// Bytes of each symbol.
+    pub(crate) symbol_len: usize,
+}
+
+impl Cut {
+    /// `block_len` bytes in about `source_symbols` equal symbols.
+    pub(crate) fn of(block_len: usize, source_symbols: usize) -> Self {
+        let symbol_len = block_len.div_ceil(source_symbols.max(1)).max(1);
+        // Fewer symbols may do once each is rounded up to whole bytes.
+        let source_symbols = block_len.div_ceil(symbol_len).max(1);
+        Self { source_symbols: source_symbols as u8, symbol_len }
+    }
+}
+
+/// Bytes on the wire of a packet besides the symbol in it.
+pub(crate) const PACKET_OVERHEAD: usize = UDP_IP_HEADER + 7 + SYMBOL_HEADER + TAG_LEN;
+
+/// The largest symbol that a packet of `mtu` bytes holds alone.
+pub(crate) const fn symbol_len_max(mtu: usize) -> usize {
+    mtu - HEADER_LEN_MAX - SYMBOL_HEADER - TAG_LEN
+}
+
+/// The cut for a block of `block_len` bytes, or `None` when it does not fit one block.
+pub(crate) fn single_block(
+    block_len: usize,
+    mtu: usize,
+    forced: Option<u8>,
+    policy: &dyn Policy,
+    rounds: u16,
+    loss: f32,
+) -> Option<Cut> {
+    let symbol_max = symbol_len_max(mtu);
+    let least = block_len.div_ceil(symbol_max).max(1);
+    if least > SOURCE_SYMBOLS_MAX {
+        return None;
+    }
+    if let Some(forced) = forced {
+        return Some(Cut::of(block_len, usize::from(forced).clamp(least, SOURCE_SYMBOLS_MAX)));
+    }
+    let most = (least + CANDIDATES).min(SOURCE_SYMBOLS_MAX);
+    let cost = |cut: &Cut| {
+        let symbols = policy.expected_symbols(cut.source_symbols, rounds, loss);
+        symbols * (cut.symbol_len + PACKET_OVERHEAD) as f32
+    };
+    let mut best = Cut::of(block_len, least);
+    let mut best_cost = cost(&best);
+    for source_symbols in least + 1..=most {
+        let cut = Cut::of(block_len, source_symbols);
+        if usize::from(cut.source_symbols) != source_symbols {
+            continue;
+        }
+        let cut_cost = cost(&cut);
+        // A hair is no reason for more packets.
+        if cut_cost < best_cost * 0.999 {
+            (best, best_cost) = (cut, cut_cost);
+        }
+    }
+    Some(best)
+}
+
+/// The cut of a full block of a message that needs several.
+pub(crate) const fn cut_evenly(mtu: usize) -> Cut {
+    Cut { source_symbols: SOURCE_SYMBOLS_MAX as u8, symbol_len: symbol_len_max(mtu) }
+}
+
+/// The last choice: messages of one size on one path are cut alike, and the choice costs a dozen table look-ups.
+#[derive(Default)]
+pub(crate) struct SplitCache {
+    last: Option<(Key, Cut)>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Key {
+    block_len: u32,
+    mtu: u16,
+    rounds: u16,
+    forced: Option<u8>,
+    /// Loss to an eighth of an octave.
+    loss: i32,
+    miss: u32,
+}
+
+impl SplitCache {
+    #[expect(clippy::too_many_arguments, reason = "the arguments of single_block and the miss target, as one key")]
+    pub(crate) fn single_block(
+        &mut self,
+        block_len: usize,
+        mtu: usize,
+        forced: Option<u8>,
+        policy: &dyn Policy,
+        rounds: u16,
+        loss: f32,
+        miss: f32,
+    ) -> Option<Cut> {
+        let loss_step = (libm::log2f(loss.max(1e-6)) * 8.0) as i32;
+        let key = Key {
+            block_len: block_len as u32,
+            mtu: mtu as u16,
+            rounds,
+            forced,
+            loss: loss_step,
+            miss: miss.to_bits(),
+        };
+        if let Some((_, cut)) = self.last.filter(|(last, _)| *last == key) {
+            return Some(cut);
+        }
+        let cut = single_block(block_len, mtu, forced, policy, rounds, loss)?;
+        self.last = Some((key, cut));
+        Some(cut)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use punctual_policy::{Action, Situation};
+
+    struct Doubling;
+
+    impl Policy for Doubling {
+        fn name(&self) -> &'static str {
+            "doubling"
+        }
+        fn decide(&self, situation: &Situation) -> Action {
+            Action::burst(u16::from(situation.deficit) + 1)
+        }
+        fn expected_symbols(&self, source_symbols: u8, _: u16, _: f32) -> f32 {
+            f32::from(source_symbols) + 1.0
+        }
+    }
+
+    #[test]
+    fn one_repair_symbol_makes_small_symbols_worth_their_headers() {
+        let cut = single_block(2051, 1472, None, &Doubling, 1, 0.02).unwrap();
+        let cost = |k: usize| (k + 1) * (2051usize.div_ceil(k) + PACKET_OVERHEAD);
+        let best = (2..=14).min_by_key(|&k| cost(k)).unwrap();
+        assert_eq!(usize::from(cut.source_symbols), best);
+        assert!(usize::from(cut.source_symbols) * cut.symbol_len >= 2051);
+    }
+
+    #[test]
+    fn every_length_fits_its_cut() {
+        for len in 1..5000 {
+            for forced in [None, Some(1), Some(4), Some(64)] {
+                let cut = single_block(len, 1200, forced, &Doubling, 2, 0.01).unwrap();
+                let k = usize::from(cut.source_symbols);
+                assert!(k * cut.symbol_len >= len && (k - 1) * cut.symbol_len < len, "{len} {cut:?}");
+                assert!(cut.symbol_len <= symbol_len_max(1200));
+            }
+        }
+        assert_eq!(single_block(64 * symbol_len_max(1200) + 1, 1200, None, &Doubling, 2, 0.01), None);
+    }
+}

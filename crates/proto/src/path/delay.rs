@@ -1,0 +1,182 @@
+//! A distribution of delays in 140 bytes: a minimum, and a histogram of what comes on top of it.
+//!
+//! The first bin holds excesses below 256 us; above, every octave has four bins up to 8 s, so that an excess is known to
+//! within a quarter. Counts are halved when they have grown to [`MEMORY`], so that old samples fade.
+
+use core::time::Duration;
+
+use crate::time::nanos;
+
+const BINS: usize = 64;
+/// Width of the first bin, in microseconds, as a power of two.
+const FIRST_LOG: u32 = 8;
+/// Samples after which all counts are halved.
+const MEMORY: u32 = 2048;
+
+/// Delays, compactly.
+pub(crate) struct DelayHistogram {
+    min_us: u32,
+    total: u32,
+    bins: [u16; BINS],
+}
+
+impl Default for DelayHistogram {
+    fn default() -> Self {
+        Self { min_us: u32::MAX, total: 0, bins: [0; BINS] }
+    }
+}
+
+impl DelayHistogram {
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.total == 0
+    }
+
+    pub(crate) const fn min(&self) -> Duration {
+        Duration::from_micros(if self.is_empty() { 0 } else { self.min_us as u64 })
+    }
+
+    pub(crate) fn record(&mut self, delay: Duration) {
+        let us = u32::try_from(nanos(delay) / 1000).unwrap_or(u32::MAX - 1);
+        if self.is_empty() {
+            self.min_us = us;
+        } else if us < self.min_us {
+            self.rebase(us);
+        }
+        if self.total >= MEMORY {
+            self.fade();
+        }
+        self.bins[bin(us - self.min_us)] += 1;
+        self.total += 1;
+    }
+
+    /// A smaller minimum: what was an excess over the old one is a larger excess now.
+    fn rebase(&mut self, min_us: u32) {
+        let shift = self.min_us - min_us;
+        self.min_us = min_us;
+        // Excesses within the first bin's width are not told apart, so a shift below it can wait: the minimum alone moves.
+        if shift < 1 << FIRST_LOG {
+            return;
+        }
+        let old = core::mem::replace(&mut self.bins, [0; BINS]);
+        for (index, count) in old.into_iter().enumerate() {
+            self.bins[bin(lower_edge(index).saturating_add(shift))] += count;
+        }
+    }
+
+    fn fade(&mut self) {
+        self.total = 0;
+        for count in &mut self.bins {
+            *count /= 2;
+            self.total += u32::from(*count);
+        }
+    }
+
+    /// The delay that a share `q` of samples did not exceed: the upper edge of its bin, so never too small.
+    pub(crate) fn quantile(&self, q: f64) -> Duration {
+        let wanted = q * f64::from(self.total);
+        let mut below = 0;
+        for (index, &count) in self.bins.iter().enumerate() {
+            below += u32::from(count);
+            if count > 0 && f64::from(below) >= wanted {
+                return self.min() + Duration::from_micros(u64::from(lower_edge(index + 1)));
+            }
+        }
+        self.min()
+    }
+
+    /// Share of samples that took at most `limit`; within a bin they count as spread evenly.
+    pub(crate) fn share_within(&self, limit: Duration) -> f64 {
+        let Some(excess) = limit.checked_sub(self.min()) else { return 0.0 };
+        if self.total == 0 {
+            return 1.0;
+        }
+        let excess = u32::try_from(nanos(excess) / 1000).unwrap_or(u32::MAX);
+        let last = bin(excess);
+        let below: u32 = self.bins[..last].iter().map(|&count| u32::from(count)).sum();
+        let (low, high) = (lower_edge(last), lower_edge(last + 1));
+        let part = f64::from(excess - low) / f64::from((high - low).max(1));
+        // Everything within the first bin is as good as the minimum: what is finer than 256 us is not known.
+        let part = if last == 0 { 1.0 } else { part.min(1.0) };
+        (f64::from(below) + part * f64::from(self.bins[last])) / f64::from(self.total)
+    }
+}
+
+const fn bin(excess_us: u32) -> usize {
+    if excess_us < 1 << FIRST_LOG {
+        return 0;
+    }
+    let octave = 31 - excess_us.leading_zeros();
+    let quarter = (excess_us >> (octave - 2)) & 3;
+    let index = 1 + (octave - FIRST_LOG) * 4 + quarter;
+    if index as usize >= BINS { BINS - 1 } else { index as usize }
+}
+
+/// Least excess of a bin, in microseconds.
+const fn lower_edge(index: usize) -> u32 {
+    if index == 0 {
+        return 0;
+    }
+    let octave = FIRST_LOG + (index as u32 - 1) / 4;
+    let quarter = (index as u32 - 1) % 4;
+    (4 + quarter) << (octave - 2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ms(ms: u64) -> Duration {
+        Duration::from_millis(ms)
+    }
+
+    #[test]
+    fn edges_and_bins_agree() {
+        for index in 0..BINS {
+            assert_eq!(bin(lower_edge(index)), index);
+            if index > 0 {
+                assert_eq!(bin(lower_edge(index) - 1), index - 1);
+            }
+        }
+        assert_eq!(bin(u32::MAX), BINS - 1);
+    }
+
+    #[test]
+    fn a_fixed_delay_is_known_to_a_quarter_millisecond() {
+        let mut delays = DelayHistogram::default();
+        for _ in 0..100_000 {
+            delays.record(ms(250));
+        }
+        assert_eq!(delays.min(), ms(250));
+        assert!(delays.quantile(0.999) <= ms(250) + Duration::from_micros(256));
+        assert!((delays.share_within(ms(250)) - 1.0).abs() < 1e-9);
+        assert!(delays.share_within(ms(249)) < 1e-9);
+        assert!(delays.total <= MEMORY);
+    }
+
+    #[test]
+    fn quantiles_are_never_below_the_truth() {
+        let mut delays = DelayHistogram::default();
+        for i in 0..1000 {
+            delays.record(ms(20) + Duration::from_micros(i * 100));
+        }
+        for q in [0.1, 0.5, 0.9, 0.99] {
+            let truth = 20.0 + q * 100.0;
+            let seen = delays.quantile(q).as_secs_f64() * 1e3;
+            assert!(seen >= truth - 0.2 && seen < 20.0 + q * 100.0 * 1.26, "{q}: {seen} against {truth}");
+        }
+        let half = delays.share_within(ms(70));
+        assert!((half - 0.5).abs() < 0.05, "{half}");
+    }
+
+    #[test]
+    fn a_lower_minimum_moves_the_excesses() {
+        let mut delays = DelayHistogram::default();
+        for _ in 0..100 {
+            delays.record(ms(100));
+        }
+        delays.record(ms(50));
+        assert_eq!(delays.min(), ms(50));
+        assert!(delays.quantile(0.9) >= ms(100));
+        assert!(delays.share_within(ms(60)) < 0.05);
+    }
+}

@@ -1,0 +1,122 @@
+//! What is known of the way to the peer: delay, loss, reordering, how large packets may be, and how fast they may go.
+
+mod congestion;
+mod delay;
+mod loss;
+mod mtu;
+mod pacer;
+mod reordering;
+mod rtt;
+mod validation;
+
+pub(crate) use congestion::NewReno;
+pub(crate) use delay::DelayHistogram;
+pub(crate) use loss::Loss;
+pub(crate) use mtu::MtuSearch;
+pub(crate) use pacer::Pacer;
+pub(crate) use reordering::Reordering;
+pub(crate) use rtt::Rtt;
+pub(crate) use validation::Validation;
+
+use core::net::SocketAddr;
+use core::time::Duration;
+
+use crate::limits::TIMER_GRANULARITY;
+use crate::time::Instant;
+
+/// Share of one-way delays that the count of rounds allows for.
+const OWD_QUANTILE: f64 = 0.99;
+
+/// One path. A change of address begins a new one: nothing measured on the old way holds on the new.
+pub(crate) struct Path {
+    pub(crate) remote: SocketAddr,
+    pub(crate) rtt: Rtt,
+    /// One-way delays of what we sent, by the clock offset; empty until the offset is known.
+    pub(crate) owd: DelayHistogram,
+    pub(crate) loss: Loss,
+    pub(crate) incoming_loss: Loss,
+    pub(crate) reordering: Reordering,
+    pub(crate) congestion: NewReno,
+    pub(crate) pacer: Pacer,
+    pub(crate) mtu: MtuSearch,
+    /// Packets that the peer received with the ECN mark CE, as far as it told.
+    pub(crate) congestion_marks: u64,
+}
+
+impl Path {
+    pub(crate) fn new(remote: SocketAddr, datagram_max: u16) -> Self {
+        Self {
+            remote,
+            rtt: Rtt::default(),
+            owd: DelayHistogram::default(),
+            loss: Loss::default(),
+            incoming_loss: Loss::default(),
+            reordering: Reordering::default(),
+            congestion: NewReno::default(),
+            pacer: Pacer::default(),
+            mtu: MtuSearch::new(datagram_max),
+            congestion_marks: 0,
+        }
+    }
+
+    /// The time after which missing feedback means loss.
+    pub(crate) fn round_time(&self) -> Duration {
+        self.rtt.round_time() + self.reordering.allowance()
+    }
+
+    /// A one-way delay that few packets exceed. Half the round trip with a margin until the clock is known.
+    pub(crate) fn one_way_delay(&self) -> Duration {
+        if self.owd.is_empty() {
+            let half = self.rtt.min() / 2;
+            half + half / 4
+        } else {
+            self.owd.quantile(OWD_QUANTILE)
+        }
+    }
+
+    /// Rounds whose symbols can still arrive within `time_left`, when a round is over after `round_time`
+    /// (DESIGN: n = 1 + floor((T - OWD - margin) / round time)); 0 when even a symbol sent now comes too late.
+    pub(crate) fn rounds_within(&self, time_left: Duration, clock_margin: Duration) -> u16 {
+        let margin = clock_margin + TIMER_GRANULARITY;
+        let Some(slack) = time_left.checked_sub(self.one_way_delay()) else {
+            // A packet that is a little faster than most may still make it: the cliff is the least delay, not the quantile.
+            return u16::from(time_left > self.one_way_delay_min());
+        };
+        let rounds = slack.saturating_sub(margin).as_nanos() / self.round_time().as_nanos().max(1);
+        1 + rounds.min(99) as u16
+    }
+
+    fn one_way_delay_min(&self) -> Duration {
+        if self.owd.is_empty() { self.rtt.min() / 2 } else { self.owd.min() }
+    }
+
+    /// Probability that a packet sent now arrives within `time_left`, loss aside.
+    pub(crate) fn on_time(&self, time_left: Duration) -> f64 {
+        if self.owd.is_empty() {
+            return f64::from(u8::from(time_left >= self.rtt.min() / 2));
+        }
+        self.owd.share_within(time_left)
+    }
+
+    /// Whether a packet of `bytes` may leave now, and if not because of pacing, when.
+    pub(crate) fn may_send(&mut self, now: Instant, bytes: usize) -> Result<(), Blocked> {
+        if !self.congestion.may_send(bytes) {
+            return Err(Blocked::Window);
+        }
+        match self.pacer.may_send(now, bytes, self.congestion.window(), self.rtt.smoothed()) {
+            None => Ok(()),
+            Some(at) => Err(Blocked::Pacing { until: at }),
+        }
+    }
+}
+
+/// Why a packet has to wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Blocked {
+    /// The congestion window is full: the next acknowledgement or loss opens it.
+    Window,
+    /// The pacer lets it go at this time.
+    Pacing {
+        until: Instant,
+    },
+}

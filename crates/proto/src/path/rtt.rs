@@ -1,0 +1,65 @@
+//! Round-trip time: the distribution, which decides when missing feedback means loss, and the smoothed value of RFC 9002
+//! section 5.3, which paces.
+
+use core::time::Duration;
+
+use super::DelayHistogram;
+use crate::limits::TIMER_GRANULARITY;
+
+/// Before anything is known (RFC 9002 section 6.2.2).
+const INITIAL: Duration = Duration::from_millis(333);
+/// Share of round trips that a round waits for. A later acknowledgement makes the next round a needless one: at 1 % that
+/// costs a hundredth of a message.
+const ROUND_QUANTILE: f64 = 0.99;
+
+/// What is known of the round trip.
+#[derive(Default)]
+pub(crate) struct Rtt {
+    samples: DelayHistogram,
+    smoothed: Duration,
+    variation: Duration,
+    count: u32,
+}
+
+impl Rtt {
+    /// A round trip was seen; `sample` is without the time that the peer held the acknowledgement back.
+    pub(crate) fn record(&mut self, sample: Duration) {
+        self.samples.record(sample);
+        self.count = self.count.saturating_add(1);
+        if self.count == 1 {
+            self.smoothed = sample;
+            self.variation = sample / 2;
+        } else {
+            let difference = self.smoothed.abs_diff(sample);
+            self.variation = (self.variation * 3 + difference) / 4;
+            self.smoothed = (self.smoothed * 7 + sample) / 8;
+        }
+    }
+
+    pub(crate) const fn is_known(&self) -> bool {
+        self.count > 0
+    }
+
+    pub(crate) const fn smoothed(&self) -> Duration {
+        if self.is_known() { self.smoothed } else { INITIAL }
+    }
+
+    pub(crate) const fn min(&self) -> Duration {
+        if self.is_known() { self.samples.min() } else { INITIAL }
+    }
+
+    /// When missing feedback means loss: a high quantile of what was seen, with a margin that shrinks as more is seen (one
+    /// sample says little of the tail: a quarter of it is added, an eighth after two, and so on).
+    pub(crate) fn round_time(&self) -> Duration {
+        if !self.is_known() {
+            return INITIAL * 2;
+        }
+        let unseen = self.smoothed / self.count.saturating_mul(4);
+        self.samples.quantile(ROUND_QUANTILE) + unseen.max(TIMER_GRANULARITY)
+    }
+
+    /// RFC 9002 section 7.6.1: losses that span this long mean that the path carries nothing.
+    pub(crate) fn persistent_congestion(&self) -> Duration {
+        (self.smoothed() + (self.variation * 4).max(TIMER_GRANULARITY)) * 3
+    }
+}

@@ -1,0 +1,194 @@
+//! Packet numbers received: the replay window and the acknowledgement ranges are one bitmap of 1,024 numbers.
+
+use crate::limits::REPLAY_WINDOW;
+use crate::wire::AckRanges;
+
+const WORDS: usize = REPLAY_WINDOW as usize / 64;
+/// A number this far below the newest is settled: it has arrived or is lost.
+const SETTLED_BELOW: u64 = 3;
+
+/// The numbers received from the peer.
+#[derive(Default)]
+pub(crate) struct Received {
+    /// One past the largest number received.
+    next: u64,
+    /// Bit n % 1024 tells whether n was received, for the 1,024 numbers below `next`.
+    bits: [u64; WORDS],
+}
+
+/// What a newly received number settled about the incoming direction.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Settled {
+    pub(crate) arrived: u32,
+    pub(crate) lost: u32,
+    /// This packet had been settled as lost.
+    pub(crate) was_lost: bool,
+}
+
+impl Received {
+    /// The number expected next, for expanding truncated ones.
+    pub(crate) const fn expected(&self) -> u64 {
+        self.next
+    }
+
+    /// Whether `number` has not been received, and is not too old to tell.
+    pub(crate) const fn is_new(&self, number: u64) -> bool {
+        if number >= self.next {
+            return true;
+        }
+        self.next - number <= REPLAY_WINDOW && !self.contains(number)
+    }
+
+    const fn contains(&self, number: u64) -> bool {
+        self.bits[(number / 64) as usize % WORDS] & (1 << (number % 64)) != 0
+    }
+
+    /// Records a number that [`Received::is_new`].
+    pub(crate) fn record(&mut self, number: u64) -> Settled {
+        let mut settled = Settled { arrived: 0, lost: 0, was_lost: false };
+        if number >= self.next {
+            let settled_from = self.next.saturating_sub(SETTLED_BELOW);
+            self.advance(number + 1);
+            self.insert(number);
+            let settled_to = self.next.saturating_sub(SETTLED_BELOW);
+            // A jump past the window says nothing of each number; it counts as one window of losses at most.
+            for earlier in settled_from.max(settled_to.saturating_sub(REPLAY_WINDOW / 2))..settled_to {
+                if self.contains(earlier) {
+                    settled.arrived += 1;
+                } else {
+                    settled.lost += 1;
+                }
+            }
+        } else {
+            settled.was_lost = self.next - number > SETTLED_BELOW;
+            self.insert(number);
+        }
+        settled
+    }
+
+    const fn insert(&mut self, number: u64) {
+        self.bits[(number / 64) as usize % WORDS] |= 1 << (number % 64);
+    }
+
+    fn advance(&mut self, next: u64) {
+        if next - self.next >= REPLAY_WINDOW {
+            self.bits = [0; WORDS];
+        } else {
+            for number in self.next..next {
+                self.bits[(number / 64) as usize % WORDS] &= !(1 << (number % 64));
+            }
+        }
+        self.next = next;
+    }
+
+    /// The newest runs of numbers received, as many as an acknowledgement holds.
+    pub(crate) fn ranges(&self) -> AckRanges {
+        let mut ranges = AckRanges::default();
+        let floor = self.next.saturating_sub(REPLAY_WINDOW);
+        let mut above = self.next;
+        while above > floor {
+            let last = above - self.run(above, floor, false);
+            if last <= floor {
+                break;
+            }
+            let first = last - self.run(last, floor, true);
+            if !ranges.push(first, last - 1) {
+                break;
+            }
+            above = first;
+        }
+        ranges
+    }
+
+    /// How many numbers just below `above` (and not below `floor`) have all been received, or all not, a word at a time.
+    fn run(&self, above: u64, floor: u64, received: bool) -> u64 {
+        let mut at = above;
+        while at > floor {
+            let word = self.bits[((at - 1) / 64) as usize % WORDS];
+            let word = if received { word } else { !word };
+            let in_word = (at - 1) % 64 + 1;
+            let ones = u64::from((word << (64 - in_word)).leading_ones()).min(in_word);
+            at -= ones;
+            if ones < in_word {
+                break;
+            }
+        }
+        above - at.max(floor)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::collections::BTreeSet;
+    use alloc::vec::Vec;
+
+    /// The same as a set without bound.
+    #[test]
+    fn it_agrees_with_a_set_under_random_arrivals() {
+        let mut state = 0x1234_5678_9abc_def0u64;
+        let mut random = move |below: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % below
+        };
+        for _ in 0..50 {
+            let mut received = Received::default();
+            let mut model = BTreeSet::new();
+            let mut newest = 0;
+            for _ in 0..2000 {
+                let number = match random(10) {
+                    0 => newest + 1 + random(80),
+                    1 => newest + 1 + random(3000),
+                    2..6 => newest.saturating_sub(random(1200)),
+                    _ => newest + 1,
+                };
+                let in_window = newest < REPLAY_WINDOW || number > newest - REPLAY_WINDOW;
+                if !model.is_empty() {
+                    assert_eq!(received.is_new(number), number > newest || (in_window && !model.contains(&number)));
+                }
+                if received.is_new(number) {
+                    received.record(number);
+                    model.insert(number);
+                    newest = newest.max(number);
+                }
+                let floor = (newest + 1).saturating_sub(REPLAY_WINDOW);
+                let mut runs: Vec<(u64, u64)> = Vec::new();
+                for &number in model.range(floor..).rev() {
+                    match runs.last_mut() {
+                        Some(run) if run.0 == number + 1 => run.0 = number,
+                        _ => runs.push((number, number)),
+                    }
+                }
+                runs.truncate(crate::limits::ACK_RANGES_MAX);
+                assert_eq!(received.ranges().runs(), runs);
+            }
+        }
+    }
+
+    #[test]
+    fn a_gap_is_settled_as_lost_once() {
+        let mut received = Received::default();
+        let mut arrived = 0;
+        let mut lost = 0;
+        for number in (0..100).filter(|number| number % 10 != 5) {
+            let settled = received.record(number);
+            arrived += settled.arrived;
+            lost += settled.lost;
+        }
+        assert_eq!((arrived, lost), (87, 10));
+        assert!(received.record(15).was_lost);
+        assert!(!received.is_new(15));
+    }
+
+    #[test]
+    fn replays_are_seen_after_years() {
+        let mut received = Received::default();
+        received.record(u64::from(u32::MAX) - 1);
+        for number in u64::from(u32::MAX)..u64::from(u32::MAX) + 5000 {
+            assert!(received.is_new(number));
+            received.record(number);
+            assert!(!received.is_new(number));
+            assert!(!received.is_new(number - REPLAY_WINDOW), "too old to tell is not new");
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! What an acknowledgement tells: packets that arrived, blocks that are complete, messages that have their outcome.
+
+use core::time::Duration;
+
+use super::{Event, Session, Shared};
+use crate::clock::Exchange;
+use crate::recovery::PacketState;
+use crate::schedule::NO_DEADLINE;
+use crate::stream::{MissReason, Outcome};
+use crate::time::Instant;
+use crate::wire::Ack;
+
+/// Packets acknowledged together whose sending lies closer together than this are taken to have arrived together.
+const TOGETHER: Duration = Duration::from_millis(5);
+
+/// When the largest packet of an acknowledgement was sent, and arrived by the peer's clock.
+#[derive(Clone, Copy)]
+struct Largest {
+    sent_at: Instant,
+    took: Option<Duration>,
+}
+
+impl Session {
+    pub(super) fn handle_ack(&mut self, now: Instant, ack: &Ack, shared: &mut Shared<'_>) {
+        let Some(largest) = ack.ranges.largest() else { return };
+        let largest_info = self.take_timestamps(now, largest, ack);
+        self.largest_acked = self.largest_acked.max(Some(largest));
+        let mut touched = core::mem::take(shared.touched);
+        touched.clear();
+        let known = self.sent.numbers();
+        let mut is_news = false;
+        // Oldest first, so that a block sees its symbols in the order in which they were sent.
+        for &(first, last) in ack.ranges.runs().iter().rev() {
+            for number in first.max(known.start)..(last + 1).min(known.end) {
+                is_news |= self.on_packet_acked(now, number, largest_info, &mut touched, shared);
+            }
+        }
+        if is_news {
+            let was_silent = self.liveness.last_acked + self.path.round_time() * 2 < now;
+            self.liveness.last_acked = now;
+            if was_silent {
+                self.resume_after_silence(now);
+            }
+        }
+        if ack.ce_count > self.path.congestion_marks {
+            self.path.congestion_marks = ack.ce_count;
+            let sent_at = self.sent.get(largest).map_or(now, |packet| packet.sent_at);
+            self.path.congestion.on_congestion(now, sent_at);
+        }
+        for &number in &touched {
+            self.settle_flight(now, number, shared);
+        }
+        *shared.touched = touched;
+        self.sent.prune(now - self.path.round_time() * 4);
+    }
+
+    /// Round trip, clock offset and one-way delay from the largest packet, when it is newly acknowledged.
+    fn take_timestamps(&mut self, now: Instant, largest: u64, ack: &Ack) -> Option<Largest> {
+        let packet = self.sent.get(largest).filter(|packet| packet.state != PacketState::Settled)?;
+        let sent_at = packet.sent_at;
+        let held = Duration::from_micros(u64::from(ack.delay_us));
+        if let Some(sample) = now.since(sent_at).checked_sub(held) {
+            self.path.rtt.record(sample);
+        }
+        self.clock.record(&Exchange { sent_at, received_at_us: ack.received_at, held, answered_at: now });
+        let took = self.clock.one_way_delay(sent_at, ack.received_at);
+        if let Some(took) = took.filter(|took| *took <= now.since(sent_at)) {
+            self.path.owd.record(took);
+        }
+        Some(Largest { sent_at, took })
+    }
+
+    fn on_packet_acked(
+        &mut self,
+        now: Instant,
+        number: u64,
+        largest: Option<Largest>,
+        touched: &mut alloc::vec::Vec<u64>,
+        shared: &mut Shared<'_>,
+    ) -> bool {
+        let Some(state) = self.sent.set_state(now, number, PacketState::Settled) else { return false };
+        let Some(&packet) = self.sent.get(number) else { return false };
+        if state == PacketState::Settled {
+            return false;
+        }
+        if self.liveness.losses_since.is_some_and(|since| packet.sent_at >= since) {
+            self.liveness.losses_since = None;
+        }
+        if packet.is_probe {
+            self.path.mtu.on_acked(number, now);
+        } else if state == PacketState::Outstanding {
+            self.path.congestion.on_acked(packet.sent_at, usize::from(packet.bytes));
+            self.path.loss.record(false);
+        } else {
+            // It had been counted as lost; it counts once.
+            self.path.loss.correct();
+            self.statistics.packets_spurious += 1;
+            if state == PacketState::LostByOrder {
+                self.path.reordering.on_spurious(now.since(packet.lost_at), &self.path.rtt);
+            }
+        }
+        if self.control.abandon_number == Some(number) {
+            self.control.abandon_number = None;
+            self.control.abandoned.pop_front();
+        }
+        for position in self.sent.symbols_of(number) {
+            let symbol = self.sent.symbol(position);
+            let Some(block) = self.traffic.outbox.block_mut(symbol.block) else { continue };
+            if state == PacketState::Outstanding {
+                block.unaccounted = block.unaccounted.saturating_sub(1);
+            }
+            block.on_acked(symbol.esi);
+            if number >= block.flight_from {
+                block.flight_acked = true;
+                block.flight_acked_to = block.flight_acked_to.max(number);
+            }
+            let is_complete = block.is_complete();
+            if touched.last() != Some(&symbol.block) {
+                touched.push(symbol.block);
+            }
+            if is_complete {
+                let (arrival, bound) = self.arrival(now, packet.sent_at, largest);
+                self.finish_block(now, symbol.block, arrival, bound, shared);
+            }
+        }
+        true
+    }
+
+    /// When a packet arrived, in our time, and how well that is known.
+    fn arrival(&self, now: Instant, sent_at: Instant, largest: Option<Largest>) -> (Instant, Duration) {
+        let residual = self.clock.residual(now).unwrap_or(self.path.rtt.min() / 2);
+        let Some(Largest { sent_at: newest, took: Some(took) }) = largest else {
+            // No timestamp for it: it arrived at some time before its acknowledgement did.
+            let early = sent_at + self.path.owd.min();
+            let late = now - self.path.owd.min().min(now.since(sent_at) / 2);
+            let spread = late.since(early);
+            return (early + spread / 2, residual + spread / 2);
+        };
+        let latest = newest + took;
+        if newest.since(sent_at) < TOGETHER {
+            return (latest, residual);
+        }
+        let typical = (sent_at + self.path.owd.quantile(0.5)).min(latest);
+        (typical, residual + latest.since(typical))
+    }
+
+    /// A block has arrived; its message has when all of its blocks have.
+    fn finish_block(&mut self, now: Instant, number: u64, arrival: Instant, bound: Duration, shared: &mut Shared<'_>) {
+        let Some(block) = self.traffic.outbox.remove_block(number) else { return };
+        let slot = block.message;
+        let was_queued = block.to_send > 0;
+        shared.pool.give(block.data);
+        let Some(message) = self.traffic.outbox.message_mut(slot) else { return };
+        if was_queued {
+            self.traffic.schedule.remove(message.deadline.unwrap_or(NO_DEADLINE), number);
+        }
+        message.blocks_done += 1;
+        if message.arrival.is_none_or(|(latest, _)| latest < arrival) {
+            message.arrival = Some((arrival, bound));
+        }
+        if message.blocks_done == message.blocks {
+            self.finish_message(now, slot);
+            self.after_outcome(now, shared);
+        }
+    }
+
+    fn finish_message(&mut self, now: Instant, slot: u32) {
+        let why = self.miss_reason(now, slot);
+        let Some(message) = self.traffic.outbox.remove_message(slot) else { return };
+        let (arrival, bound) = message.arrival.unwrap_or((now, Duration::ZERO));
+        let latency = arrival.since(message.accepted_at);
+        let outcome = match message.deadline {
+            Some(deadline) if arrival > deadline => {
+                // It came although nothing came back for a while: the delay, or the loss of what came back, was to blame.
+                let why = if why == MissReason::PathDown { MissReason::Loss } else { why };
+                self.statistics.messages_late += 1;
+                Outcome::Late { latency, bound, by: arrival.since(deadline), why }
+            }
+            _ => {
+                self.statistics.messages_on_time += 1;
+                Outcome::OnTime { latency, bound }
+            }
+        };
+        self.push_event(Event::Outcome { message: message.id, outcome });
+    }
+
+    /// Takes a packet for lost, and its symbols with it.
+    pub(super) fn lose_packet(&mut self, now: Instant, number: u64, verdict: PacketState) {
+        let Some(&packet) = self.sent.get(number) else { return };
+        if packet.state != PacketState::Outstanding {
+            return;
+        }
+        self.sent.set_state(now, number, verdict);
+        if self.control.abandon_number == Some(number) {
+            self.control.abandon_number = None;
+        }
+        if packet.is_probe {
+            self.path.mtu.on_probe_lost(number, now);
+            return;
+        }
+        self.statistics.packets_lost += 1;
+        self.path.loss.record(true);
+        self.path.congestion.on_lost(now, packet.sent_at, usize::from(packet.bytes));
+        let since = *self.liveness.losses_since.get_or_insert(packet.sent_at);
+        if packet.sent_at.since(since) > self.path.rtt.persistent_congestion() {
+            self.path.congestion.on_persistent_congestion();
+            self.liveness.losses_since = None;
+        }
+        for position in self.sent.symbols_of(number) {
+            let symbol = self.sent.symbol(position);
+            let Some(block) = self.traffic.outbox.block_mut(symbol.block) else { continue };
+            block.unaccounted = block.unaccounted.saturating_sub(1);
+            let slot = block.message;
+            if let Some(message) = self.traffic.outbox.message_mut(slot) {
+                message.lost_symbols += 1;
+            }
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! How a session ends.
+
+use alloc::string::{String, ToString};
+
+use super::{Event, Session, Shared, State};
+use crate::limits::CLOSE_REASON_MAX;
+use crate::stream::{MissReason, Outcome};
+use crate::time::Instant;
+
+/// A reason code, as it travels (PROTOCOL.md#close). Codes from 0x100 on belong to the application.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CloseCode(pub u16);
+
+impl CloseCode {
+    /// Nothing is wrong: the application is done.
+    pub const DONE: Self = Self(0);
+    /// The peer sent something that the protocol does not allow.
+    pub const PROTOCOL: Self = Self(1);
+    /// The endpoint is shutting down.
+    pub const SHUTDOWN: Self = Self(2);
+}
+
+/// Why a session is over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CloseReason {
+    /// This side closed it.
+    Local {
+        /// The code given.
+        code: CloseCode,
+    },
+    /// The peer closed it.
+    Peer {
+        /// The peer's code.
+        code: CloseCode,
+        /// The peer's words.
+        reason: String,
+    },
+    /// Nothing came from the peer for the idle timeout.
+    IdleTimeout,
+    /// The server did not answer, or not with the key that it should have.
+    HandshakeTimeout,
+    /// The server refused; the reason is what it said, unauthenticated.
+    Refused {
+        /// What it said.
+        why: crate::wire::Refusal,
+    },
+}
+
+impl core::fmt::Display for CloseReason {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        use crate::wire::Refusal;
+        match self {
+            Self::Local { .. } => f.write_str("closed by this side"),
+            Self::Peer { code, reason } if reason.is_empty() => write!(f, "closed by the peer (code {})", code.0),
+            Self::Peer { code, reason } => write!(f, "closed by the peer: {reason} (code {})", code.0),
+            Self::IdleTimeout => f.write_str("nothing came from the peer for the idle timeout"),
+            Self::HandshakeTimeout => {
+                f.write_str("the server did not answer: check its address, that it runs, and that UDP reaches it")
+            }
+            Self::Refused { why } => f.write_str(match why {
+                Refusal::Version => "the server speaks another version of the protocol",
+                Refusal::Key => "the server does not hold the key in the URL: copy the URL that the server prints",
+                Refusal::TokenMissing => "this server admits only clients with a connect token",
+                Refusal::TokenInvalid => "the connect token was not made for this server",
+                Refusal::TokenExpired => "the connect token has expired: get a new one",
+                Refusal::Full => "the server is full: try again later",
+            }),
+        }
+    }
+}
+
+impl Session {
+    /// Ends the session now: what has no outcome is dropped.
+    pub(crate) fn close(&mut self, now: Instant, code: CloseCode, reason: &str, shared: &mut Shared<'_>) {
+        if matches!(self.state, State::Closing { .. } | State::Closed) {
+            return;
+        }
+        self.drop_everything(shared);
+        self.push_event(Event::Closed { why: CloseReason::Local { code } });
+        let until = now + self.path.round_time() * 3;
+        self.state = State::Closing { code, reason: shorten(reason), until, is_due: true };
+    }
+
+    /// Ends the session once every message has its outcome; nothing more is accepted.
+    pub(crate) fn close_when_done(&mut self, now: Instant, code: CloseCode, reason: &str, shared: &mut Shared<'_>) {
+        if matches!(self.state, State::Open) {
+            self.state = State::Finishing { code, reason: shorten(reason) };
+            self.close_when_finished(now, shared);
+        }
+    }
+
+    /// Called when a message got its outcome.
+    pub(super) fn close_when_finished(&mut self, now: Instant, shared: &mut Shared<'_>) {
+        if !self.traffic.outbox.is_empty() {
+            return;
+        }
+        if let State::Finishing { code, reason } = &mut self.state {
+            let (code, reason) = (*code, core::mem::take(reason));
+            self.state = State::Open;
+            self.close(now, code, &reason, shared);
+        }
+    }
+
+    /// The session is over without another word from this side.
+    pub(super) fn end(&mut self, why: CloseReason, shared: &mut Shared<'_>) {
+        if matches!(self.state, State::Closed) {
+            return;
+        }
+        let was_told = matches!(self.state, State::Closing { .. });
+        self.drop_everything(shared);
+        if !was_told {
+            self.push_event(Event::Closed { why });
+        }
+        self.state = State::Closed;
+    }
+
+    fn drop_everything(&mut self, shared: &mut Shared<'_>) {
+        while let Some(slot) = self.traffic.outbox.any_message() {
+            self.give_up_message(slot, Outcome::Dropped { why: MissReason::Closed }, shared);
+        }
+    }
+}
+
+fn shorten(reason: &str) -> String {
+    let end = (0..=reason.len().min(CLOSE_REASON_MAX)).rev().find(|&end| reason.is_char_boundary(end)).unwrap_or(0);
+    reason[..end].to_string()
+}

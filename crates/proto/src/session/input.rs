@@ -1,0 +1,200 @@
+//! A packet in: opened, then a line for each frame to the part that it concerns.
+
+use core::net::SocketAddr;
+
+use super::{CloseCode, CloseReason, Event, Role, Session, Shared, State};
+use crate::endpoint::Ecn;
+use crate::limits::EVENTS_MAX;
+use crate::message::Taken;
+use crate::path::{Path, Validation};
+use crate::time::Instant;
+use crate::wire::{DecodeError, Frame, Header, Reader, Symbol};
+
+/// What a packet asked for besides what its frames did.
+#[derive(Default)]
+struct Contents {
+    /// It asks to be acknowledged.
+    is_eliciting: bool,
+    /// There was no room for a symbol: the packet counts as not received.
+    is_refused: bool,
+}
+
+impl Session {
+    /// Takes in a protected packet for this session. `false` when it was not authentic: nothing has changed then.
+    pub(crate) fn handle_packet(
+        &mut self,
+        now: Instant,
+        from: SocketAddr,
+        ecn: Ecn,
+        header: &Header,
+        datagram: &mut [u8],
+        shared: &mut Shared<'_>,
+    ) -> bool {
+        let number = header.number(self.received.expected());
+        if !self.received.is_new(number) {
+            self.statistics.packets_replayed += 1;
+            return false;
+        }
+        if self.keys.forget_at.is_some_and(|at| now >= at) {
+            self.keys.open.forget_previous();
+            self.keys.forget_at = None;
+        }
+        let aead = &*shared.config.aead;
+        let header_len = header.encoded_len();
+        let phase = header.key_phase;
+        let Ok(opened) = self.keys.open.open(aead, self.keys.algorithm, number, phase, datagram, header_len) else {
+            self.statistics.packets_forged += 1;
+            return false;
+        };
+        if opened.updated {
+            self.keys.forget_at = Some(now + self.path.round_time() * 3);
+        }
+        self.statistics.packets_received += 1;
+        self.liveness.last_received = now;
+        if self.is_ending(now) {
+            return true;
+        }
+        self.confirm(now);
+        let is_newest = number >= self.received.expected();
+        let content = &datagram[header_len..header_len + opened.len];
+        let mut contents = Contents::default();
+        let result = self.handle_frames(now, content, &mut contents, shared);
+        if let Err(error) = result {
+            // The peer holds the keys, so this is its mistake, not noise.
+            self.statistics.packets_malformed += 1;
+            self.protocol_error(now, &error, shared);
+            return true;
+        }
+        if contents.is_refused {
+            self.statistics.packets_refused += 1;
+            return true;
+        }
+        self.note_received(now, number, ecn, contents.is_eliciting);
+        if from != self.path.remote {
+            self.handle_new_address(now, from, is_newest, datagram.len(), shared);
+        }
+        true
+    }
+
+    /// While closing, whatever comes is answered with CLOSE, and not looked at.
+    fn is_ending(&mut self, now: Instant) -> bool {
+        match &mut self.state {
+            State::Closed => true,
+            State::Closing { is_due, until, .. } => {
+                *is_due = now < *until;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// The first packet that opens shows that the client holds the keys and received the ACCEPT.
+    fn confirm(&mut self, now: Instant) {
+        if let State::Unconfirmed { accept_sent_at, identity } = &mut self.state {
+            let round_trip = now.since(*accept_sent_at);
+            let identity = core::mem::take(identity);
+            self.path.rtt.record(round_trip);
+            self.state = State::Open;
+            self.push_event(Event::Connected { identity });
+        }
+    }
+
+    fn handle_frames(
+        &mut self,
+        now: Instant,
+        content: &[u8],
+        contents: &mut Contents,
+        shared: &mut Shared<'_>,
+    ) -> Result<(), DecodeError> {
+        let mut reader = Reader::new(content);
+        while let Some(frame) = Frame::decode(&mut reader, self.sent.next_number())? {
+            contents.is_eliciting |= !matches!(frame, Frame::Ack(_) | Frame::Close { .. });
+            match frame {
+                Frame::Ping => {}
+                Frame::Ack(ack) => self.handle_ack(now, &ack, shared),
+                Frame::Abandon { first, count } => self.traffic.inbox.handle_abandon(first, count, shared.pool),
+                Frame::PathChallenge(data) => self.control.path_response = Some(data),
+                Frame::PathResponse(data) => self.handle_path_response(now, data, shared),
+                Frame::Close { code, reason } => {
+                    let reason = alloc::string::String::from_utf8_lossy(reason).into_owned();
+                    self.end(CloseReason::Peer { code: CloseCode(code), reason }, shared);
+                    return Ok(());
+                }
+                Frame::Symbol(symbol) => self.handle_symbol(&symbol, contents, shared)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn handle_symbol(
+        &mut self,
+        symbol: &Symbol<'_>,
+        contents: &mut Contents,
+        shared: &mut Shared<'_>,
+    ) -> Result<(), DecodeError> {
+        if self.traffic.events.len() >= EVENTS_MAX {
+            contents.is_refused = true;
+            return Ok(());
+        }
+        match self.traffic.inbox.handle_symbol(symbol, self.traffic.waiting_bytes, shared.pool) {
+            Taken::Kept => {}
+            Taken::Duplicate => self.statistics.symbols_duplicate += 1,
+            Taken::Refused => contents.is_refused = true,
+            Taken::Malformed => return Err(DecodeError::Invalid { field: "symbol" }),
+            Taken::Message { stream, data } => {
+                self.statistics.messages_received += 1;
+                self.push_event(Event::Message { stream, data });
+            }
+        }
+        Ok(())
+    }
+
+    fn note_received(&mut self, now: Instant, number: u64, ecn: Ecn, is_eliciting: bool) {
+        if number >= self.received.expected() {
+            self.ack.largest_at = now;
+        }
+        let settled = self.received.record(number);
+        for _ in 0..settled.lost {
+            self.path.incoming_loss.record(true);
+        }
+        for _ in 0..settled.arrived {
+            self.path.incoming_loss.record(false);
+        }
+        if settled.was_lost {
+            self.path.incoming_loss.correct();
+        }
+        self.ack.ce_count += u64::from(ecn == Ecn::Ce);
+        self.ack.is_due |= is_eliciting;
+    }
+
+    /// The peer broke the protocol: the session ends.
+    fn protocol_error(&mut self, now: Instant, error: &DecodeError, shared: &mut Shared<'_>) {
+        use alloc::string::ToString;
+        self.close(now, CloseCode::PROTOCOL, &error.to_string(), shared);
+    }
+
+    /// An authentic packet from another address: the client has moved, or somebody forwards its packets. The address is tried,
+    /// and used once the peer has shown that it receives there. A client's server does not move.
+    fn handle_new_address(&mut self, now: Instant, from: SocketAddr, is_newest: bool, bytes: usize, shared: &mut Shared<'_>) {
+        if self.role == Role::Client || !is_newest {
+            return;
+        }
+        let is_known = self.validation.as_ref().is_some_and(|validation| validation.address == from);
+        if !is_known {
+            self.validation = Some(Validation::new(from, shared.entropy.array(), now));
+        }
+        if let Some(validation) = &mut self.validation {
+            validation.on_received(bytes);
+        }
+    }
+
+    fn handle_path_response(&mut self, now: Instant, data: [u8; 8], shared: &mut Shared<'_>) {
+        let Some(validation) = self.validation.take_if(|validation| validation.challenge == data) else { return };
+        self.statistics.address_changes += 1;
+        // Nothing measured on the old path holds on the new one. What is under way there is lost, and goes again now.
+        self.path = Path::new(validation.address, self.path.mtu.max());
+        self.path.rtt.record(now.since(validation.last_sent_at()));
+        self.clock = crate::clock::ClockOffset::default();
+        self.restart_rounds(now, shared);
+    }
+}

@@ -1,0 +1,290 @@
+//! One session: the parts of the protocol put together. `input.rs`, `output.rs` and `timers.rs` are the only files that see all of
+//! them; `rounds.rs` asks the policy.
+
+mod acks;
+mod close;
+mod input;
+mod output;
+mod rounds;
+mod send;
+mod statistics;
+mod timers;
+
+use alloc::collections::{BinaryHeap, VecDeque};
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::cmp::Reverse;
+use core::net::SocketAddr;
+use core::time::Duration;
+
+pub use close::{CloseCode, CloseReason};
+pub(crate) use output::KEY_UPDATE_PACKETS;
+pub use send::SendError;
+pub use statistics::{PathReport, SessionStats};
+
+use crate::clock::ClockOffset;
+use crate::crypto::{Algorithm, OpenKeys, SealKeys};
+use crate::endpoint::EndpointConfig;
+use crate::handshake::{Entropy, Established};
+use crate::message::{Inbox, Outbox, SplitCache};
+use crate::path::{Path, Validation};
+use crate::pool::Pool;
+use crate::recovery::{Received, SentPackets};
+use crate::schedule::Schedule;
+use crate::stream::{MessageId, Outcome};
+use crate::time::Instant;
+use crate::wire::ConnectionId;
+
+/// What a session tells its application.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Event {
+    /// The handshake is over; the peer has shown that it holds its keys and receives at its address.
+    Connected {
+        /// Who the client is, from its connect token; empty on a client and without a token.
+        identity: Vec<u8>,
+    },
+    /// A message has arrived.
+    Message {
+        /// Its stream.
+        stream: u64,
+        /// Its bytes. Give the buffer back with [`crate::Endpoint::recycle`] to spare an allocation.
+        data: Vec<u8>,
+    },
+    /// A message that was accepted has an outcome. Each gets exactly one.
+    Outcome {
+        /// Which.
+        message: MessageId,
+        /// What became of it.
+        outcome: Outcome,
+    },
+    /// There is room again after `send` answered `Full`.
+    Writable,
+    /// The session is over; nothing follows.
+    Closed {
+        /// Why.
+        why: CloseReason,
+    },
+}
+
+/// Which end of the session this is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    Client,
+    Server,
+}
+
+/// What a session borrows from its endpoint for the time of a call.
+pub(crate) struct Shared<'a> {
+    pub(crate) config: &'a EndpointConfig,
+    pub(crate) pool: &'a mut Pool,
+    pub(crate) entropy: &'a mut Entropy,
+    /// Scratch for block numbers.
+    pub(crate) touched: &'a mut Vec<u64>,
+}
+
+/// Keys of both directions and when they change.
+struct Keys {
+    algorithm: Algorithm,
+    seal: SealKeys,
+    open: OpenKeys,
+    /// First packet sealed with the current generation.
+    first_number: u64,
+    /// When the generation before may be forgotten.
+    forget_at: Option<Instant>,
+}
+
+/// What is to be acknowledged.
+#[derive(Default)]
+struct PendingAck {
+    is_due: bool,
+    /// When the largest packet arrived.
+    largest_at: Instant,
+    ce_count: u64,
+}
+
+/// Small things that wait to be sent.
+#[derive(Default)]
+struct Control {
+    ping: bool,
+    path_response: Option<[u8; 8]>,
+    /// Runs of blocks that were given up, until the peer has acknowledged hearing of them.
+    abandoned: VecDeque<(u64, u64)>,
+    /// The packet that told of the first run.
+    abandon_number: Option<u64>,
+}
+
+/// Where the session stands.
+enum State {
+    /// A server's session whose client has not yet shown that it holds the keys.
+    Unconfirmed {
+        accept_sent_at: Instant,
+        identity: Vec<u8>,
+    },
+    Open,
+    /// To be closed when all messages have their outcome.
+    Finishing {
+        code: CloseCode,
+        reason: String,
+    },
+    /// CLOSE was sent; it is sent again to whatever still comes, until `until`.
+    Closing {
+        code: CloseCode,
+        reason: String,
+        until: Instant,
+        is_due: bool,
+    },
+    Closed,
+}
+
+/// A session.
+pub(crate) struct Session {
+    role: Role,
+    peer: ConnectionId,
+    state: State,
+    keys: Keys,
+    path: Path,
+    validation: Option<Validation>,
+    clock: ClockOffset,
+    sent: SentPackets,
+    largest_acked: Option<u64>,
+    received: Received,
+    ack: PendingAck,
+    control: Control,
+    traffic: Traffic,
+    liveness: Liveness,
+    statistics: SessionStats,
+}
+
+/// Messages in both directions.
+#[derive(Default)]
+struct Traffic {
+    outbox: Outbox,
+    inbox: Inbox,
+    schedule: Schedule,
+    split: SplitCache,
+    next_message: u64,
+    /// `send` has answered `Full`.
+    was_full: bool,
+    events: VecDeque<Event>,
+    /// Bytes of messages in `events`.
+    waiting_bytes: usize,
+    /// (when, block): each block has at most one entry that counts, its `armed` time.
+    timers: BinaryHeap<Reverse<(Instant, u64)>>,
+    /// When the pacer lets the next packet go, if one waits.
+    paced_until: Option<Instant>,
+}
+
+/// Signs of life in both directions.
+struct Liveness {
+    idle_timeout: Duration,
+    keep_alive: Option<Duration>,
+    last_received: Instant,
+    last_sent: Instant,
+    /// When an acknowledgement last told of something new.
+    last_acked: Instant,
+    /// When the oldest packet of an unbroken run of losses was sent.
+    losses_since: Option<Instant>,
+}
+
+impl Session {
+    pub(crate) fn new(
+        now: Instant,
+        role: Role,
+        remote: SocketAddr,
+        established: Established,
+        identity: Vec<u8>,
+        shared: &Shared<'_>,
+    ) -> Self {
+        let aead = &*shared.config.aead;
+        let Established { peer, seal, open, algorithm, parameters } = established;
+        let datagram_max = parameters.datagram_max.min(shared.config.datagram_max);
+        let idle_timeout = match parameters.idle_timeout {
+            Duration::ZERO => shared.config.idle_timeout,
+            theirs => theirs.min(shared.config.idle_timeout),
+        };
+        let state = match role {
+            Role::Server => State::Unconfirmed { accept_sent_at: now, identity },
+            Role::Client => State::Open,
+        };
+        Self {
+            role,
+            peer,
+            state,
+            keys: Keys {
+                algorithm,
+                seal: SealKeys::new(aead, algorithm, seal),
+                open: OpenKeys::new(aead, algorithm, open),
+                first_number: 0,
+                forget_at: None,
+            },
+            path: Path::new(remote, datagram_max),
+            validation: None,
+            clock: ClockOffset::default(),
+            sent: SentPackets::default(),
+            largest_acked: None,
+            received: Received::default(),
+            ack: PendingAck::default(),
+            control: Control { ping: role == Role::Client, ..Control::default() },
+            traffic: Traffic::default(),
+            liveness: Liveness {
+                idle_timeout,
+                keep_alive: shared.config.keep_alive.filter(|_| role == Role::Client),
+                last_received: now,
+                last_sent: now,
+                last_acked: now,
+                losses_since: None,
+            },
+            statistics: SessionStats::default(),
+        }
+    }
+
+    /// Takes in the round trip of the handshake, so that a session does not start from nothing.
+    pub(crate) fn on_handshake_round_trip(&mut self, round_trip: Duration) {
+        self.path.rtt.record(round_trip);
+    }
+
+    /// A client's session is open as soon as its server has answered.
+    pub(crate) fn announce(&mut self) {
+        self.push_event(Event::Connected { identity: Vec::new() });
+    }
+
+    pub(crate) fn poll_event(&mut self) -> Option<Event> {
+        let event = self.traffic.events.pop_front()?;
+        if let Event::Message { data, .. } = &event {
+            self.traffic.waiting_bytes -= data.len();
+        }
+        if self.traffic.events.is_empty() && self.traffic.events.capacity() > 64 {
+            self.traffic.events = VecDeque::new();
+        }
+        Some(event)
+    }
+
+    pub(crate) fn has_events(&self) -> bool {
+        !self.traffic.events.is_empty()
+    }
+
+    pub(crate) const fn is_closed(&self) -> bool {
+        matches!(self.state, State::Closed)
+    }
+
+    pub(crate) const fn is_confirmed(&self) -> bool {
+        !matches!(self.state, State::Unconfirmed { .. })
+    }
+
+    pub(crate) const fn remote(&self) -> SocketAddr {
+        self.path.remote
+    }
+
+    /// Whether nothing is under way in either direction.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.traffic.outbox.is_empty() && !self.traffic.inbox.has_partials() && self.traffic.events.is_empty()
+    }
+
+    fn push_event(&mut self, event: Event) {
+        if let Event::Message { data, .. } = &event {
+            self.traffic.waiting_bytes += data.len();
+        }
+        self.traffic.events.push_back(event);
+    }
+}

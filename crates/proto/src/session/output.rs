@@ -1,0 +1,305 @@
+//! A packet out: may anything be sent (path), what (schedule), how much (rounds), written (wire), sealed (crypto), remembered
+//! (recovery).
+
+use core::net::SocketAddr;
+
+use super::rounds::sendable;
+use super::{Session, Shared, State};
+use crate::endpoint::{Ecn, Transmit};
+use crate::limits::{MTU_MIN, SYMBOLS_PER_PACKET_MAX, UDP_IP_HEADER};
+use crate::path::Blocked;
+use crate::recovery::{PacketState, SentPacket, SymbolRef};
+use crate::time::Instant;
+use crate::wire::{Ack, Frame, Header, SYMBOL_HEADER, Symbol, TAG_LEN, Writer, symbol_overhead};
+
+/// Packets sealed with one generation of keys. AES-GCM allows 2^23 (RFC 9001 section 6.6); far below costs nothing.
+pub(crate) const KEY_UPDATE_PACKETS: u64 = 1 << 21;
+
+/// Candidates of the schedule that are looked at for the spare room of a packet.
+const BUNDLE_LOOKAHEAD: usize = 32;
+
+/// A packet being put together.
+struct Draft {
+    number: u64,
+    header_len: usize,
+    /// Bytes before the tag.
+    len: usize,
+    /// It asks for an acknowledgement.
+    is_eliciting: bool,
+    is_probe: bool,
+    symbols: [SymbolRef; SYMBOLS_PER_PACKET_MAX],
+    symbol_count: usize,
+    symbol_bytes: usize,
+}
+
+impl Session {
+    /// The next datagram to send, if any; `buffer` holds at least [`crate::limits::MTU_MAX`] bytes.
+    pub(crate) fn poll_transmit(&mut self, now: Instant, buffer: &mut [u8], shared: &mut Shared<'_>) -> Option<Transmit> {
+        match &mut self.state {
+            // An unconfirmed client hears nothing but its ACCEPT, which the endpoint sends.
+            State::Closed | State::Unconfirmed { .. } => return None,
+            State::Closing { is_due, .. } => {
+                if !core::mem::take(is_due) {
+                    return None;
+                }
+                return self.transmit_close(now, buffer);
+            }
+            _ => {}
+        }
+        if self.sent.is_full() {
+            return None;
+        }
+        self.update_keys(now, shared);
+        if let Some(transmit) = self.transmit_challenge(now, buffer) {
+            return Some(transmit);
+        }
+        let draft = self.compose(now, buffer)?;
+        Some(self.seal(now, draft, self.path.remote, buffer))
+    }
+
+    fn draft(&self, writer: &mut Writer<'_>) -> Draft {
+        let number = self.sent.next_number();
+        let header = Header::for_number(self.peer, self.keys.seal.phase(), number, self.largest_acked);
+        header.encode(writer);
+        Draft {
+            number,
+            header_len: header.encoded_len(),
+            len: 0,
+            is_eliciting: false,
+            is_probe: false,
+            symbols: [SymbolRef { block: 0, esi: 0 }; SYMBOLS_PER_PACKET_MAX],
+            symbol_count: 0,
+            symbol_bytes: 0,
+        }
+    }
+
+    /// Puts the next packet for the peer together, or finds that there is nothing to send.
+    fn compose(&mut self, now: Instant, buffer: &mut [u8]) -> Option<Draft> {
+        self.traffic.paced_until = None;
+        let room = self.path.mtu.current().min(buffer.len()) - TAG_LEN;
+        let has_symbols = self.may_send_symbols(now);
+        let wants_control = self.ack.is_due
+            || self.control.ping
+            || self.control.path_response.is_some()
+            || (!self.control.abandoned.is_empty() && self.control.abandon_number.is_none());
+        if !has_symbols && !wants_control {
+            return self.compose_probe(now, buffer);
+        }
+        let mut writer = Writer::new(&mut buffer[..room]);
+        let mut draft = self.draft(&mut writer);
+        if wants_control {
+            self.write_control(now, &mut draft, &mut writer);
+        }
+        if has_symbols {
+            self.write_symbols(now, &mut draft, &mut writer);
+        }
+        draft.len = writer.finish()?;
+        (draft.len > draft.header_len).then_some(draft)
+    }
+
+    /// Whether the schedule's first symbol may leave now; notes until when the pacer holds it.
+    fn may_send_symbols(&mut self, now: Instant) -> bool {
+        if self.traffic.schedule.is_empty() {
+            return false;
+        }
+        let first = self.traffic.schedule.get(0).and_then(|number| self.traffic.outbox.block(number));
+        let size = first.map_or(0, |block| block.symbol_len()) + 7 + SYMBOL_HEADER + TAG_LEN;
+        match self.path.may_send(now, size) {
+            Ok(()) => true,
+            Err(Blocked::Window) => false,
+            Err(Blocked::Pacing { until }) => {
+                self.traffic.paced_until = Some(until);
+                false
+            }
+        }
+    }
+
+    fn write_control(&mut self, now: Instant, draft: &mut Draft, writer: &mut Writer<'_>) {
+        if self.ack.is_due {
+            let ranges = self.received.ranges();
+            if ranges.largest().is_some() {
+                let delay_us = now.since(self.ack.largest_at).as_micros().min(u128::from(u32::MAX)) as u32;
+                let received_at = self.ack.largest_at.wire_micros();
+                Ack { ranges, received_at, delay_us, ce_count: self.ack.ce_count }.encode(writer);
+            }
+            self.ack.is_due = false;
+        }
+        if core::mem::take(&mut self.control.ping) {
+            Frame::Ping.encode(writer);
+            draft.is_eliciting = true;
+        }
+        if let Some(data) = self.control.path_response.take() {
+            Frame::PathResponse(data).encode(writer);
+            draft.is_eliciting = true;
+        }
+        if let Some(&(first, count)) = self.control.abandoned.front().filter(|_| self.control.abandon_number.is_none()) {
+            Frame::Abandon { first, count }.encode(writer);
+            self.control.abandon_number = Some(draft.number);
+            draft.is_eliciting = true;
+        }
+    }
+
+    /// Fills the packet with symbols: the schedule's first block's, then what fits of others; one of each block, so that a lost
+    /// packet costs a block one symbol.
+    fn write_symbols(&mut self, now: Instant, draft: &mut Draft, writer: &mut Writer<'_>) {
+        let mut pending: Option<u64> = None;
+        let mut position = 0;
+        while draft.symbol_count + usize::from(pending.is_some()) < SYMBOLS_PER_PACKET_MAX && position < BUNDLE_LOOKAHEAD {
+            let Some(number) = self.traffic.schedule.get(position) else { break };
+            let Some(block) = sendable(self.traffic.outbox.block(number)) else {
+                position += 1;
+                continue;
+            };
+            let before = pending.and_then(|number| self.traffic.outbox.block(number)).map_or(0, |block| {
+                symbol_overhead(block.symbol_len()) + block.symbol_len()
+            });
+            if before + SYMBOL_HEADER + block.symbol_len() > writer.room() {
+                if pending.is_none() {
+                    // Not even alone beside what is already in the packet: it goes in the next one.
+                    break;
+                }
+                position += 1;
+                continue;
+            }
+            if let Some(earlier) = pending.replace(number) {
+                // A block whose last symbol this was leaves the schedule, and the next one takes its place.
+                let gone = self.write_symbol(now, earlier, false, draft, writer);
+                position -= usize::from(gone);
+            }
+            position += 1;
+        }
+        if let Some(last) = pending {
+            self.write_symbol(now, last, true, draft, writer);
+        }
+    }
+
+    /// Writes one symbol of a block; whether the block left the schedule with it.
+    fn write_symbol(
+        &mut self,
+        now: Instant,
+        number: u64,
+        is_last: bool,
+        draft: &mut Draft,
+        writer: &mut Writer<'_>,
+    ) -> bool {
+        let Some(block) = self.traffic.outbox.block_mut(number) else { return false };
+        let esi = block.next_esi();
+        let len = block.symbol_len();
+        let header = Symbol { source_symbols: block.source_symbols, truncated_block: number as u16, esi, data: &[] };
+        header.encode_header(writer, (!is_last).then_some(len));
+        let Some(space) = writer.space(len) else { return false };
+        block.write_symbol(esi, space);
+        block.sent = block.sent.saturating_add(1);
+        block.to_send -= 1;
+        block.unaccounted += 1;
+        let (backoff, is_done, slot) = (block.backoff, block.to_send == 0, block.message);
+        draft.symbols[draft.symbol_count] = SymbolRef { block: number, esi };
+        draft.symbol_count += 1;
+        draft.symbol_bytes += len;
+        draft.is_eliciting = true;
+        let ends = self.round_end(now, backoff);
+        if let Some(block) = self.traffic.outbox.block_mut(number) {
+            block.round_ends = Some(ends);
+        }
+        self.arm(number);
+        let Some(message) = self.traffic.outbox.message_mut(slot) else { return false };
+        message.first_sent_at.get_or_insert(now);
+        if is_done {
+            let order = message.deadline.unwrap_or(crate::schedule::NO_DEADLINE);
+            self.traffic.schedule.remove(order, number);
+        }
+        is_done
+    }
+
+    /// A padded packet that finds out whether larger ones pass.
+    fn compose_probe(&mut self, now: Instant, buffer: &mut [u8]) -> Option<Draft> {
+        if !matches!(self.state, State::Open) || !self.path.rtt.is_known() {
+            return None;
+        }
+        let size = self.path.mtu.poll_probe(now)?;
+        let mut writer = Writer::new(buffer.get_mut(..size - TAG_LEN)?);
+        let mut draft = self.draft(&mut writer);
+        Frame::Ping.encode(&mut writer);
+        draft.is_eliciting = true;
+        draft.is_probe = true;
+        let padding = writer.room();
+        writer.space(padding)?.fill(0);
+        draft.len = writer.finish()?;
+        self.path.mtu.on_probe_sent(draft.number, size);
+        Some(draft)
+    }
+
+    /// Seals and remembers the packet.
+    fn seal(&mut self, now: Instant, draft: Draft, to: SocketAddr, buffer: &mut [u8]) -> Transmit {
+        let len = draft.len + TAG_LEN;
+        self.keys.seal.seal(draft.number, &mut buffer[..len], draft.header_len);
+        let counts = draft.is_eliciting && !draft.is_probe;
+        let packet = SentPacket {
+            sent_at: now,
+            lost_at: now,
+            bytes: len as u16,
+            symbols: draft.symbol_count as u8,
+            state: if draft.is_eliciting { PacketState::Outstanding } else { PacketState::Settled },
+            is_probe: draft.is_probe,
+            first_symbol: 0,
+        };
+        self.sent.push(packet, &draft.symbols[..draft.symbol_count]);
+        if counts {
+            self.path.congestion.on_sent(len);
+            self.path.pacer.on_sent(len);
+        }
+        if draft.symbol_count > 0 {
+            self.statistics.symbols_sent += draft.symbol_count as u64;
+            self.statistics.symbol_bytes += draft.symbol_bytes as u64;
+            self.statistics.encapsulation_bytes += (len + UDP_IP_HEADER - draft.symbol_bytes) as u64;
+        }
+        self.statistics.packets_sent += 1;
+        self.liveness.last_sent = now;
+        if !draft.is_eliciting {
+            // Nothing waits for it: keeps the list of packets short while only acknowledgements are sent.
+            self.sent.prune(now - self.path.round_time() * 4);
+        }
+        let ecn = if draft.is_eliciting { Ecn::Ect0 } else { Ecn::NotEct };
+        Transmit { to, len, ecn }
+    }
+
+    /// Asks the peer to show itself at a new address.
+    fn transmit_challenge(&mut self, now: Instant, buffer: &mut [u8]) -> Option<Transmit> {
+        const LEN: usize = 9 + 9 + TAG_LEN;
+        let validation = self.validation.as_ref().filter(|validation| validation.may_send(now, LEN))?;
+        let (address, challenge) = (validation.address, validation.challenge);
+        let mut writer = Writer::new(&mut buffer[..usize::from(MTU_MIN) - TAG_LEN]);
+        let mut draft = self.draft(&mut writer);
+        Frame::PathChallenge(challenge).encode(&mut writer);
+        draft.len = writer.finish()?;
+        let round_time = self.path.round_time();
+        let transmit = self.seal(now, draft, address, buffer);
+        if let Some(validation) = &mut self.validation {
+            validation.on_sent(now, transmit.len, round_time);
+        }
+        Some(transmit)
+    }
+
+    fn transmit_close(&mut self, now: Instant, buffer: &mut [u8]) -> Option<Transmit> {
+        let State::Closing { code, reason, .. } = &self.state else { return None };
+        let (code, reason) = (*code, reason.clone());
+        let mut writer = Writer::new(&mut buffer[..usize::from(MTU_MIN) - TAG_LEN]);
+        let mut draft = self.draft(&mut writer);
+        Frame::Close { code: code.0, reason: reason.as_bytes() }.encode(&mut writer);
+        draft.len = writer.finish()?;
+        Some(self.seal(now, draft, self.path.remote, buffer))
+    }
+
+    /// Goes on with the next keys when it is time, and the peer has seen the current ones.
+    fn update_keys(&mut self, now: Instant, shared: &Shared<'_>) {
+        let next = self.sent.next_number();
+        let is_seen = self.largest_acked.is_some_and(|acked| acked >= self.keys.first_number);
+        let is_peer_ahead = self.keys.open.generation() > self.keys.seal.generation();
+        let is_worn = next - self.keys.first_number >= shared.config.key_update_packets;
+        if is_peer_ahead || (is_worn && is_seen && self.keys.forget_at.is_none_or(|at| now >= at)) {
+            self.keys.seal.update(&*shared.config.aead, self.keys.algorithm);
+            self.keys.first_number = next;
+            self.statistics.key_updates += 1;
+        }
+    }
+}

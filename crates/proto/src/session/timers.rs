@@ -1,0 +1,128 @@
+//! When the session wants to be woken, and what it does then.
+
+use core::cmp::Reverse;
+
+use super::{CloseReason, Session, Shared, State};
+use crate::recovery::PacketState;
+use crate::time::{Instant, earliest};
+
+impl Session {
+    /// The earliest time at which something is due. May be early, never late.
+    pub(crate) fn poll_timeout(&self) -> Option<Instant> {
+        match &self.state {
+            State::Closed => return None,
+            State::Closing { until, .. } => return Some(*until),
+            _ => {}
+        }
+        let idle = Some(self.liveness.last_received + self.liveness.idle_timeout);
+        let keep_alive = self.keep_alive_at();
+        let block = self.traffic.timers.peek().map(|entry| entry.0.0);
+        let validation = self.validation.as_ref().map(crate::path::Validation::next_at);
+        let probe = self.path.mtu.next_at().filter(|at| *at > Instant::ZERO);
+        [idle, keep_alive, block, self.sweep_at(), self.traffic.paced_until, validation, probe]
+            .into_iter()
+            .fold(None, earliest)
+    }
+
+    /// A packet that no round waits for any more is lost a little after the round time: its message may be complete.
+    fn sweep_at(&self) -> Option<Instant> {
+        let (_, oldest) = self.sent.oldest_outstanding()?;
+        let round_time = self.path.round_time();
+        Some(oldest.sent_at + round_time + round_time / 8)
+    }
+
+    fn keep_alive_at(&self) -> Option<Instant> {
+        self.liveness.keep_alive.map(|interval| self.liveness.last_sent.max(self.liveness.last_received) + interval)
+    }
+
+    pub(crate) fn handle_timeout(&mut self, now: Instant, shared: &mut Shared<'_>) {
+        match &self.state {
+            State::Closed => return,
+            State::Closing { until, .. } => {
+                if now >= *until {
+                    self.end(CloseReason::IdleTimeout, shared);
+                }
+                return;
+            }
+            _ => {}
+        }
+        if now >= self.liveness.last_received + self.liveness.idle_timeout {
+            self.end(CloseReason::IdleTimeout, shared);
+            return;
+        }
+        if self.keep_alive_at().is_some_and(|at| now >= at) {
+            self.control.ping = true;
+            // Once an interval, whether or not it is answered.
+            self.liveness.last_sent = now;
+        }
+        self.validation.take_if(|validation| validation.is_over(now));
+        self.handle_block_timers(now, shared);
+        self.sweep(now, shared);
+    }
+
+    fn handle_block_timers(&mut self, now: Instant, shared: &mut Shared<'_>) {
+        while let Some(&Reverse((at, number))) = self.traffic.timers.peek() {
+            if at > now {
+                return;
+            }
+            self.traffic.timers.pop();
+            let Some(block) = self.traffic.outbox.block_mut(number) else { continue };
+            if block.armed == Some(at) {
+                block.armed = None;
+            }
+            let (slot, reordering_ends) = (block.message, block.reordering_ends);
+            if block.drop_at.is_some_and(|drop_at| now >= drop_at) {
+                self.drop_late(now, slot, shared);
+            } else if block.round_ends.is_some_and(|ends| now >= ends) {
+                self.expire_round(now, number, shared);
+            } else if reordering_ends.is_some_and(|ends| now >= ends) {
+                self.settle_flight(now, number, shared);
+            }
+            self.arm(number);
+        }
+    }
+
+    fn sweep(&mut self, now: Instant, shared: &mut Shared<'_>) {
+        let round_time = self.path.round_time();
+        let mut touched = core::mem::take(shared.touched);
+        touched.clear();
+        while self.sweep_at().is_some_and(|at| now >= at) {
+            let Some((number, _)) = self.sent.oldest_outstanding() else { break };
+            touched.extend(self.sent.symbols_of(number).map(|position| self.sent.symbol(position).block));
+            self.lose_packet(now, number, PacketState::LostByTime);
+        }
+        for &number in &touched {
+            self.settle_flight(now, number, shared);
+        }
+        *shared.touched = touched;
+        self.sent.prune(now - round_time * 4);
+    }
+
+    /// The path is another one: all that is under way counts as lost, and every block begins a round on the new path.
+    pub(super) fn restart_rounds(&mut self, now: Instant, shared: &mut Shared<'_>) {
+        for number in self.sent.numbers() {
+            if self.sent.get(number).is_some_and(|packet| packet.state == PacketState::Outstanding) {
+                self.forget_packet(now, number);
+            }
+        }
+        for number in self.traffic.outbox.oldest_block()..self.traffic.outbox.next_block() {
+            if self.traffic.outbox.block(number).is_some() {
+                self.begin_round(now, number, shared);
+            }
+        }
+    }
+
+    /// A packet of the old path: no verdict on the new one.
+    fn forget_packet(&mut self, now: Instant, number: u64) {
+        self.sent.set_state(now, number, PacketState::LostByTime);
+        if self.control.abandon_number == Some(number) {
+            self.control.abandon_number = None;
+        }
+        for position in self.sent.symbols_of(number) {
+            let symbol = self.sent.symbol(position);
+            if let Some(block) = self.traffic.outbox.block_mut(symbol.block) {
+                block.unaccounted = block.unaccounted.saturating_sub(1);
+            }
+        }
+    }
+}
