@@ -2,6 +2,7 @@
 //!
 //! [`channel`] decides the fate of every packet; [`trace`] reads recorded networks into such channels and [`profile`]
 //! names built-in ones; [`stats`] turns latencies into quantiles and intervals, [`report`] into pages and tables.
+//! [`world`] runs the shipping protocol over such channels in virtual time; [`simulate`] is the workload that measures it.
 //! Nothing here reads a clock or opens a socket: time is an argument and chance comes from a seed ([`chance`]).
 #![forbid(unsafe_code)]
 
@@ -9,5 +10,7 @@ pub mod chance;
 pub mod channel;
 pub mod profile;
 pub mod report;
+pub mod simulate;
 pub mod stats;
 pub mod trace;
+pub mod world;

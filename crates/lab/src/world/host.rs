@@ -1,0 +1,85 @@
+//! A host: an endpoint, an address, a clock that is not quite right, and the path that it sits at the end of.
+
+use std::net::SocketAddr;
+
+use punctual_proto::{Endpoint, Instant};
+
+use super::Moment;
+use crate::channel::Channel;
+
+/// A clock that started at some time and runs a little fast or slow.
+#[derive(Debug, Clone, Copy)]
+pub struct LocalClock {
+    /// What it showed when the world began, in nanoseconds.
+    pub offset_ns: u64,
+    /// Nanoseconds that it gains in a second.
+    pub drift_ppb: i64,
+}
+
+impl LocalClock {
+    /// What it shows at a moment of the world.
+    pub fn local(&self, at: Moment) -> Instant {
+        let drift = (i128::from(at.0) * i128::from(self.drift_ppb) / 1_000_000_000) as i64;
+        Instant::from_nanos((self.offset_ns + at.0).saturating_add_signed(drift))
+    }
+
+    /// The first moment at which it shows at least `local`.
+    pub fn world(&self, local: Instant) -> Moment {
+        let since = local.as_nanos().saturating_sub(self.offset_ns);
+        let rate = 1_000_000_000 + i128::from(self.drift_ppb);
+        let mut at = Moment((i128::from(since) * 1_000_000_000 / rate) as u64);
+        while self.local(at) < local {
+            at.0 += 1;
+        }
+        at
+    }
+}
+
+pub(super) struct Host {
+    pub(super) endpoint: Endpoint,
+    pub(super) address: SocketAddr,
+    pub(super) clock: LocalClock,
+    /// Forward and backward; none on a server.
+    pub(super) channels: Option<[Channel; 2]>,
+    pub(super) wakes_at: Option<Moment>,
+    pub(super) is_dirty: bool,
+}
+
+impl Host {
+    pub(super) fn new(
+        endpoint: Endpoint,
+        address: SocketAddr,
+        clock: LocalClock,
+        channels: Option<[Channel; 2]>,
+    ) -> Self {
+        Self {
+            endpoint,
+            address,
+            clock,
+            channels,
+            wakes_at: None,
+            is_dirty: false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn world_and_local_time_are_inverse() {
+        for drift_ppb in [-20_000, 0, 19_999] {
+            let clock = LocalClock {
+                offset_ns: 777_777_777_777,
+                drift_ppb,
+            };
+            for at in [0, 1, 999, 1_000_000_007, 3_600_000_000_000] {
+                let local = clock.local(Moment(at));
+                let back = clock.world(local);
+                assert!(clock.local(back) >= local);
+                assert!(back.0 <= at + 1);
+            }
+        }
+    }
+}

@@ -1,0 +1,506 @@
+//! A virtual network of real endpoints: hosts, paths between them, and one queue of events in virtual time.
+//!
+//! The code that runs here is the code that ships: only time, randomness and datagrams come from elsewhere. Each host has
+//! a clock of its own (an offset and a drift drawn from the seed), so that nothing can lean on a common one; what a test
+//! or a report judges by is the world's time.
+//!
+//! The shape is a star: servers in the middle, each client on a path of its own. A path's *forward* direction is from
+//! client to server unless [`World::with_forward`] says otherwise.
+//!
+//! All datagrams that arrive at one instant are handed over before anything is sent, as a driver does that empties its socket
+//! first.
+
+mod aead;
+mod hash;
+mod host;
+mod queue;
+
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
+use std::sync::Arc;
+use std::time::Duration;
+
+pub use aead::LabAead;
+use hash::Hasher;
+use host::Host;
+pub use host::LocalClock;
+use punctual_proto::{
+    ConnectError, ConnectOptions, Ecn, Endpoint, EndpointConfig, Event, MessageId, SendError,
+    SendOptions, SessionId, limits,
+};
+use queue::{Kind, Queue};
+
+use crate::chance::{Chance, Purpose};
+use crate::channel::{Channel, Direction, Fate, PathSpec};
+
+/// A point in the world's time: nanoseconds since it began.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Moment(pub u64);
+
+impl Moment {
+    /// Time since an earlier moment; zero when it is later.
+    pub const fn since(self, earlier: Self) -> Duration {
+        Duration::from_nanos(self.0.saturating_sub(earlier.0))
+    }
+
+    /// The moment so much later.
+    pub fn after(self, span: Duration) -> Self {
+        Self(self.0.saturating_add(span.as_nanos() as u64))
+    }
+}
+
+/// Names a host of a world.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct HostId(pub u32);
+
+/// Something that an application would have been told.
+#[derive(Debug)]
+pub struct Happening {
+    /// When, by the world's time.
+    pub at: Moment,
+    /// Where.
+    pub host: HostId,
+    /// Of which session.
+    pub session: SessionId,
+    /// What.
+    pub event: Event,
+}
+
+/// What crossed the network.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Traffic {
+    /// Datagrams sent.
+    pub sent: u64,
+    /// Bytes of them, IP and UDP headers included.
+    pub sent_bytes: u64,
+    /// Datagrams that the network lost.
+    pub lost: u64,
+    /// Datagrams for addresses where nobody is (any more).
+    pub unreachable: u64,
+}
+
+/// Which way a path's forward direction goes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Forward {
+    /// From clients to servers.
+    #[default]
+    ToServer,
+    /// From servers to clients.
+    ToClient,
+}
+
+/// The virtual network.
+pub struct World {
+    seed: u64,
+    now: Moment,
+    forward: Forward,
+    queue: Queue,
+    hosts: Vec<Host>,
+    /// Datagrams under way, by slot.
+    datagrams: Vec<Vec<u8>>,
+    free: Vec<u32>,
+    dirty: Vec<HostId>,
+    happenings: Vec<Happening>,
+    traffic: Traffic,
+    hasher: Option<Hasher>,
+    buffer: Box<[u8; limits::MTU_MAX as usize]>,
+}
+
+impl World {
+    /// An empty world. Worlds of equal seeds that are treated equally stay equal.
+    pub fn new(seed: u64) -> Self {
+        Self {
+            seed,
+            now: Moment::default(),
+            forward: Forward::default(),
+            queue: Queue::default(),
+            hosts: Vec::new(),
+            datagrams: Vec::new(),
+            free: Vec::new(),
+            dirty: Vec::new(),
+            happenings: Vec::new(),
+            traffic: Traffic::default(),
+            hasher: None,
+            buffer: Box::new([0; limits::MTU_MAX as usize]),
+        }
+    }
+
+    /// Says which way the forward direction of every path goes.
+    #[must_use]
+    pub fn with_forward(mut self, forward: Forward) -> Self {
+        self.forward = forward;
+        self
+    }
+
+    /// Keeps a hash of all that happens, for comparing runs. Costs a pass over every datagram.
+    #[must_use]
+    pub fn with_hash(mut self) -> Self {
+        self.hasher = Some(Hasher::default());
+        self
+    }
+
+    /// The hash of all datagrams and events so far.
+    pub fn hash(&self) -> Option<u64> {
+        self.hasher.as_ref().map(Hasher::value)
+    }
+
+    /// The time.
+    pub const fn now(&self) -> Moment {
+        self.now
+    }
+
+    /// What crossed the network so far.
+    pub const fn traffic(&self) -> Traffic {
+        self.traffic
+    }
+
+    /// Adds a server. Servers are in the middle: they have no path of their own.
+    pub fn add_server(&mut self, config: EndpointConfig) -> HostId {
+        self.add_host(config, None)
+    }
+
+    /// Adds a client at the end of a path.
+    ///
+    /// # Panics
+    /// If the path's spec makes no sense: check what comes from users first.
+    pub fn add_client(&mut self, config: EndpointConfig, path: &PathSpec) -> HostId {
+        let number = self.hosts.len() as u32;
+        let channels = [
+            Channel::new(
+                Arc::clone(&path.forward),
+                self.seed,
+                number,
+                Direction::Forward,
+            ),
+            Channel::new(
+                Arc::clone(&path.backward),
+                self.seed,
+                number,
+                Direction::Backward,
+            ),
+        ];
+        self.add_host(config, Some(channels))
+    }
+
+    fn add_host(&mut self, config: EndpointConfig, channels: Option<[Channel; 2]>) -> HostId {
+        let id = HostId(self.hosts.len() as u32);
+        let chance = Chance::new(self.seed, 0x4057_0000_0000 + u64::from(id.0));
+        let clock = LocalClock {
+            // Up to 1,000 s apart, and up to 20 ppm fast or slow.
+            offset_ns: chance.below(1_000_000_000_000, Purpose::Clock, 0, 0),
+            drift_ppb: chance.below(40_000, Purpose::Clock, 1, 0) as i64 - 20_000,
+        };
+        let mut seed = [0; 32];
+        for (index, part) in seed.chunks_exact_mut(8).enumerate() {
+            part.copy_from_slice(
+                &chance
+                    .below(u64::MAX, Purpose::Clock, 2, index as u64)
+                    .to_le_bytes(),
+            );
+        }
+        self.hosts.push(Host::new(
+            Endpoint::new(config, seed),
+            address_of(id, 0),
+            clock,
+            channels,
+        ));
+        id
+    }
+
+    /// Begins a session from a client to a server whose public key is `server_key`.
+    ///
+    /// # Errors
+    /// As [`Endpoint::connect`].
+    pub fn connect(
+        &mut self,
+        client: HostId,
+        server: HostId,
+        server_key: [u8; 32],
+    ) -> Result<SessionId, ConnectError> {
+        let remote = self.hosts[server.0 as usize].address;
+        let options = ConnectOptions {
+            remote,
+            server_key,
+            token: None,
+        };
+        self.with_endpoint(client, |endpoint, now| endpoint.connect(now, &options))
+    }
+
+    /// Sends a message.
+    ///
+    /// # Errors
+    /// As [`Endpoint::send`].
+    pub fn send(
+        &mut self,
+        host: HostId,
+        session: SessionId,
+        data: &[u8],
+        options: SendOptions,
+    ) -> Result<MessageId, SendError> {
+        self.with_endpoint(host, |endpoint, now| {
+            endpoint.send(now, session, 0, data, options)
+        })
+    }
+
+    /// Calls `f` with the endpoint of a host and that host's time; what it leads to happens with the next step.
+    pub fn with_endpoint<R>(
+        &mut self,
+        host: HostId,
+        f: impl FnOnce(&mut Endpoint, punctual_proto::Instant) -> R,
+    ) -> R {
+        let entry = &mut self.hosts[host.0 as usize];
+        let now = entry.clock.local(self.now);
+        let result = f(&mut entry.endpoint, now);
+        self.mark(host);
+        result
+    }
+
+    /// The endpoint of a host, for looking at.
+    pub fn endpoint(&self, host: HostId) -> &Endpoint {
+        &self.hosts[host.0 as usize].endpoint
+    }
+
+    /// The time on a host's own clock.
+    pub fn local_time(&self, host: HostId) -> punctual_proto::Instant {
+        self.hosts[host.0 as usize].clock.local(self.now)
+    }
+
+    /// Gives a message's buffer back to its host.
+    pub fn recycle(&mut self, host: HostId, data: Vec<u8>) {
+        self.hosts[host.0 as usize].endpoint.recycle(data);
+    }
+
+    /// Gives a client another address, as a new lease or another network would. What is under way to the old one is lost.
+    pub fn change_address(&mut self, client: HostId) {
+        let host = &mut self.hosts[client.0 as usize];
+        host.address = address_of(client, host.address.port() + 1);
+    }
+
+    /// Hands a datagram to a host as if it had come from `from`: for forgeries and replays.
+    pub fn inject(&mut self, to: HostId, from: SocketAddr, datagram: &[u8]) {
+        let slot = self.store(datagram);
+        self.queue.push(
+            self.now,
+            Kind::Arrival {
+                to,
+                address: self.hosts[to.0 as usize].address,
+                from,
+                slot,
+            },
+        );
+    }
+
+    /// The address of a host.
+    pub fn address(&self, host: HostId) -> SocketAddr {
+        self.hosts[host.0 as usize].address
+    }
+
+    fn mark(&mut self, host: HostId) {
+        let entry = &mut self.hosts[host.0 as usize];
+        if !std::mem::replace(&mut entry.is_dirty, true) {
+            self.dirty.push(host);
+        }
+    }
+
+    /// Lets everything happen that is due at the next moment at which anything is, but not after `until`. `false` when there
+    /// was nothing; the time is `until` then.
+    pub fn step(&mut self, until: Moment) -> bool {
+        self.flush();
+        let Some(at) = self.queue.next_at().filter(|at| *at <= until) else {
+            self.now = self.now.max(until);
+            return false;
+        };
+        self.now = at;
+        while let Some(kind) = self.queue.pop_at(at) {
+            match kind {
+                Kind::Arrival {
+                    to,
+                    address,
+                    from,
+                    slot,
+                } => self.arrive(to, address, from, slot),
+                Kind::Wake { host } => self.wake(host),
+            }
+        }
+        self.flush();
+        true
+    }
+
+    /// Steps until `until`, giving every happening to `f`.
+    pub fn run(&mut self, until: Moment, mut f: impl FnMut(&mut Self, Happening)) {
+        loop {
+            let stepped = self.step(until);
+            let mut happenings = std::mem::take(&mut self.happenings);
+            for happening in happenings.drain(..) {
+                f(self, happening);
+            }
+            // Keeps the allocation, unless `f` led to more.
+            if self.happenings.is_empty() {
+                self.happenings = happenings;
+            }
+            if !stepped {
+                return;
+            }
+        }
+    }
+
+    /// What has happened since this was last asked.
+    pub fn take_happenings(&mut self) -> Vec<Happening> {
+        std::mem::take(&mut self.happenings)
+    }
+
+    fn arrive(&mut self, to: HostId, address: SocketAddr, from: SocketAddr, slot: u32) {
+        let mut datagram = std::mem::take(&mut self.datagrams[slot as usize]);
+        let host = &mut self.hosts[to.0 as usize];
+        if host.address == address {
+            let now = host.clock.local(self.now);
+            host.endpoint
+                .handle_datagram(now, from, Ecn::Ect0, &mut datagram);
+            self.mark(to);
+        } else {
+            self.traffic.unreachable += 1;
+        }
+        self.datagrams[slot as usize] = datagram;
+        self.free.push(slot);
+    }
+
+    fn wake(&mut self, id: HostId) {
+        let host = &mut self.hosts[id.0 as usize];
+        if host.wakes_at != Some(self.now) {
+            return;
+        }
+        host.wakes_at = None;
+        let now = host.clock.local(self.now);
+        host.endpoint.handle_timeout(now);
+        self.mark(id);
+    }
+
+    /// Sends what the hosts that were touched want to send, collects their events, and sets their timers.
+    fn flush(&mut self) {
+        while let Some(id) = self.dirty.pop() {
+            self.hosts[id.0 as usize].is_dirty = false;
+            self.flush_transmits(id);
+            let host = &mut self.hosts[id.0 as usize];
+            while let Some((session, event)) = host.endpoint.poll_event() {
+                if let Some(hasher) = &mut self.hasher {
+                    hasher.event(self.now, id, &event);
+                }
+                self.happenings.push(Happening {
+                    at: self.now,
+                    host: id,
+                    session,
+                    event,
+                });
+            }
+            let wanted = host.endpoint.poll_timeout().map(|at| {
+                // A host is woken a little late rather than a little early, which would make it spin.
+                host.clock.world(at).max(Moment(self.now.0 + 1))
+            });
+            if let Some(at) = wanted.filter(|at| host.wakes_at.is_none_or(|wakes| *at < wakes)) {
+                host.wakes_at = Some(at);
+                self.queue.push(at, Kind::Wake { host: id });
+            }
+        }
+    }
+
+    fn flush_transmits(&mut self, id: HostId) {
+        loop {
+            let host = &mut self.hosts[id.0 as usize];
+            let now = host.clock.local(self.now);
+            let from = host.address;
+            let Some(transmit) = host.endpoint.poll_transmit(now, &mut self.buffer[..]) else {
+                return;
+            };
+            let datagram = &self.buffer[..transmit.len];
+            if let Some(hasher) = &mut self.hasher {
+                hasher.datagram(self.now, id, datagram);
+            }
+            self.traffic.sent += 1;
+            self.traffic.sent_bytes += (transmit.len + limits::UDP_IP_HEADER) as u64;
+            let Some(to) = host_at(transmit.to).filter(|to| (to.0 as usize) < self.hosts.len())
+            else {
+                self.traffic.unreachable += 1;
+                continue;
+            };
+            let fate = self.fate(id, to, transmit.len);
+            let Fate::Delivered {
+                delay_us,
+                duplicate,
+            } = fate
+            else {
+                self.traffic.lost += 1;
+                continue;
+            };
+            for delay_us in std::iter::once(delay_us).chain(duplicate) {
+                let slot = self.store_from_buffer(transmit.len);
+                let at = self.now.after(Duration::from_micros(delay_us));
+                let address = transmit.to;
+                self.queue.push(
+                    at,
+                    Kind::Arrival {
+                        to,
+                        address,
+                        from,
+                        slot,
+                    },
+                );
+            }
+        }
+    }
+
+    /// What becomes of a datagram: decided by the path of the client at its one end.
+    fn fate(&mut self, from: HostId, to: HostId, len: usize) -> Fate {
+        let sent_us = self.now.0 / 1000;
+        let bytes = len + limits::UDP_IP_HEADER;
+        let to_server = self.hosts[from.0 as usize].channels.is_some();
+        let client = if to_server { from } else { to };
+        let Some(channels) = &mut self.hosts[client.0 as usize].channels else {
+            return Fate::Delivered {
+                delay_us: 0,
+                duplicate: None,
+            };
+        };
+        let is_forward = to_server == (self.forward == Forward::ToServer);
+        channels[usize::from(!is_forward)].fate(sent_us, bytes)
+    }
+
+    fn store(&mut self, datagram: &[u8]) -> u32 {
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.datagrams.push(Vec::new());
+            self.datagrams.len() as u32 - 1
+        });
+        let stored = &mut self.datagrams[slot as usize];
+        stored.clear();
+        stored.extend_from_slice(datagram);
+        slot
+    }
+
+    fn store_from_buffer(&mut self, len: usize) -> u32 {
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.datagrams.push(Vec::new());
+            self.datagrams.len() as u32 - 1
+        });
+        let stored = &mut self.datagrams[slot as usize];
+        stored.clear();
+        stored.extend_from_slice(&self.buffer[..len]);
+        slot
+    }
+}
+
+/// Hosts live in 10.0.0.0/8, numbered by their address; the port counts how often they moved.
+fn address_of(id: HostId, port: u16) -> SocketAddr {
+    let [_, a, b, c] = id.0.to_be_bytes();
+    SocketAddr::V4(SocketAddrV4::new(
+        Ipv4Addr::new(10, a, b, c),
+        port.max(7000),
+    ))
+}
+
+fn host_at(address: SocketAddr) -> Option<HostId> {
+    match address {
+        SocketAddr::V4(address) => {
+            let [ten, a, b, c] = address.ip().octets();
+            (ten == 10).then(|| HostId(u32::from_be_bytes([0, a, b, c])))
+        }
+        SocketAddr::V6(_) => None,
+    }
+}
