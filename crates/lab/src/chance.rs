@@ -33,6 +33,8 @@ pub enum Purpose {
     Outage,
     /// Which clusters a bootstrap draws.
     Resample,
+    /// Offsets and drifts of clocks, and the seeds of hosts.
+    Clock,
     /// Free for users of this crate: workloads, arrival times, and the like.
     Workload,
 }

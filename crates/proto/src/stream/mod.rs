@@ -63,7 +63,9 @@ impl SendOptions {
         self
     }
 
-    pub(crate) fn miss_target(&self) -> f32 {
+    /// 1 - the on-time target.
+    #[must_use]
+    pub fn miss_target(&self) -> f32 {
         1.0 - self.on_time
     }
 }

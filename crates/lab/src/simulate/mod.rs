@@ -1,0 +1,188 @@
+//! The workload that measures a policy: many sessions, equal messages at a steady rate, over the shipping protocol in virtual time.
+//!
+//! A server sends each of its clients one message an interval; the clients sit at the ends of paths that are drawn from one
+//! spec. Latency is judged by the world's clock, which the protocol never sees; whether a message was lost, by whether its
+//! bytes came out at the other end. Everything counts from the first message of every session: nothing is left out as warm-up.
+
+mod options;
+mod tally;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+pub use options::{OptionsError, SimulateOptions};
+use punctual_policy::{Library, PolicyKind};
+use punctual_proto::{EndpointConfig, Event, SendOptions, ServerConfig, ServerKey, SessionId};
+use tally::Tally;
+pub use tally::PolicyResult;
+
+use crate::world::{Forward, Happening, HostId, LabAead, Moment, World};
+
+/// How far a run has come.
+#[derive(Debug, Clone, Copy)]
+pub struct Progress {
+    /// Which policy runs, from 0.
+    pub policy: usize,
+    /// Messages sent so far with it.
+    pub messages: u64,
+    /// Messages to send with it.
+    pub of: u64,
+}
+
+/// Runs every policy of the options over the same network.
+///
+/// # Errors
+/// When the options make no sense together.
+pub fn simulate(
+    options: &SimulateOptions,
+    mut progress: impl FnMut(Progress),
+) -> Result<Vec<PolicyResult>, OptionsError> {
+    options.check()?;
+    let mut results = Vec::new();
+    for (index, &kind) in options.policies.iter().enumerate() {
+        let run = Run::new(options, kind);
+        results.push(run.finish(|messages| {
+            progress(Progress {
+                policy: index,
+                messages,
+                of: options.messages,
+            });
+        }));
+    }
+    Ok(results)
+}
+
+/// A world with its sessions, while one policy runs.
+struct Run<'a> {
+    options: &'a SimulateOptions,
+    kind: PolicyKind,
+    policies: Arc<Library>,
+    world: World,
+    server: HostId,
+    /// The server's sessions in the order of their opening, and which of them is whose.
+    sessions: Vec<SessionId>,
+    tally: Tally,
+    message: Vec<u8>,
+}
+
+/// After the last message, how long late ones may still come.
+const DRAIN: Duration = Duration::from_secs(120);
+/// Messages between two calls of progress.
+const PROGRESS_STEP: u64 = 10_000;
+
+impl<'a> Run<'a> {
+    fn new(options: &'a SimulateOptions, kind: PolicyKind) -> Self {
+        let policies = Arc::new(Library::new(kind));
+        let miss_target = options.send_options().miss_target();
+        match options.symbols {
+            Some(symbols) => policies.prepare(miss_target, [symbols]),
+            None => policies.prepare(miss_target, 1..=16),
+        }
+        let mut world = World::new(options.seed).with_forward(Forward::ToClient);
+        let key = ServerKey::from_private([7; 32]);
+        let aead = Arc::new(LabAead);
+        let config = |config: EndpointConfig| EndpointConfig {
+            datagram_max: options.datagram_max,
+            ..config
+        };
+        let server_config = EndpointConfig::server(
+            aead.clone(),
+            policies.clone(),
+            ServerConfig::new(key.clone()),
+        );
+        let server = world.add_server(config(server_config));
+        for _ in 0..options.sessions {
+            let client_config = EndpointConfig::client(aead.clone(), policies.clone());
+            let client = world.add_client(config(client_config), &options.path);
+            world
+                .connect(client, server, key.public())
+                .expect("a new endpoint has room, and the key is a key");
+        }
+        Self {
+            options,
+            kind,
+            policies,
+            world,
+            server,
+            sessions: Vec::new(),
+            tally: Tally::new(options),
+            message: vec![0; options.message_bytes],
+        }
+    }
+
+    fn finish(mut self, mut progress: impl FnMut(u64)) -> PolicyResult {
+        self.connect_all();
+        let start = self.world.now();
+        let per_session = self.options.interval.as_nanos() as u64;
+        let send_options = self.options.send_options();
+        let sessions = self.sessions.len() as u64;
+        for number in 0..self.options.messages {
+            // Sessions take turns, evenly spread over the interval.
+            let (round, turn) = (number / sessions, number % sessions);
+            let at = Moment(start.0 + round * per_session + turn * per_session / sessions);
+            self.run_until(at);
+            self.send(number, turn as usize, send_options);
+            if number % PROGRESS_STEP == 0 {
+                progress(number);
+            }
+        }
+        let end = self.world.now().after(DRAIN);
+        while self.tally.is_waiting() && self.world.now() < end {
+            let next = self.world.now().after(Duration::from_millis(100));
+            self.run_until(next);
+        }
+        progress(self.options.messages);
+        let stats = self
+            .sessions
+            .iter()
+            .filter_map(|&session| self.world.endpoint(self.server).session_stats(session));
+        self.tally.result(self.kind, self.options, stats)
+    }
+
+    /// Runs until every client is in, for as long as one may take.
+    fn connect_all(&mut self) {
+        let until = Moment::default().after(Duration::from_secs(60));
+        while self.sessions.len() < self.options.sessions as usize && self.world.now() < until {
+            let next = self.world.now().after(Duration::from_millis(50));
+            self.run_until(next);
+        }
+        // By session, so that the order does not depend on who came first under which policy.
+        self.sessions.sort_unstable();
+    }
+
+    fn run_until(&mut self, until: Moment) {
+        let (server, sessions, tally) = (self.server, &mut self.sessions, &mut self.tally);
+        self.world.run(until, |world, happening| {
+            let Happening {
+                at,
+                host,
+                session,
+                event,
+            } = happening;
+            match event {
+                Event::Connected { .. } if host == server => sessions.push(session),
+                Event::Message { data, .. } => {
+                    tally.on_message(at, &data);
+                    world.recycle(host, data);
+                }
+                _ => {}
+            }
+        });
+        if self.policies.is_wanting() {
+            self.policies.build_wanted();
+        }
+    }
+
+    fn send(&mut self, number: u64, turn: usize, options: SendOptions) {
+        let session = self.sessions[turn];
+        let now = self.world.now();
+        tally::stamp(&mut self.message, number, now);
+        if self
+            .world
+            .send(self.server, session, &self.message, options)
+            .is_ok()
+        {
+            self.tally.on_sent();
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! Who arrived when, by the world's clock.
+
+use punctual_policy::PolicyKind;
+use punctual_proto::SessionStats;
+
+use super::SimulateOptions;
+use crate::stats::{Cluster, Latencies, Summary, share_interval};
+use crate::world::Moment;
+
+/// Bytes of a message that say which it is and when it left.
+pub(super) const STAMP_LEN: usize = 16;
+
+/// Marks a message with its number and its time.
+pub(super) fn stamp(message: &mut [u8], number: u64, now: Moment) {
+    message[..8].copy_from_slice(&number.to_le_bytes());
+    message[8..STAMP_LEN].copy_from_slice(&now.0.to_le_bytes());
+}
+
+fn read_stamp(message: &[u8]) -> Option<(u64, Moment)> {
+    let (number, rest) = message.split_first_chunk::<8>()?;
+    let (at, _) = rest.split_first_chunk::<8>()?;
+    Some((u64::from_le_bytes(*number), Moment(u64::from_le_bytes(*at))))
+}
+
+/// What one policy did, with its latency distribution.
+#[derive(Debug, Clone)]
+pub struct PolicyResult {
+    /// The numbers.
+    pub summary: Summary,
+    /// All latencies, for plots.
+    pub latencies: Latencies,
+}
+
+/// Counts arrivals.
+pub(super) struct Tally {
+    sessions: u64,
+    deadline_us: u64,
+    sent: u64,
+    /// A bit a message.
+    arrived: Vec<u64>,
+    arrived_count: u64,
+    /// Messages that arrived more than once: a broken promise.
+    twice: u64,
+    late_of_session: Vec<u32>,
+    latencies: Latencies,
+}
+
+impl Tally {
+    pub(super) fn new(options: &SimulateOptions) -> Self {
+        Self {
+            sessions: u64::from(options.sessions),
+            deadline_us: options.deadline.as_micros() as u64,
+            sent: 0,
+            arrived: vec![0; options.messages.div_ceil(64) as usize],
+            arrived_count: 0,
+            twice: 0,
+            late_of_session: vec![0; options.sessions as usize],
+            latencies: Latencies::default(),
+        }
+    }
+
+    pub(super) const fn on_sent(&mut self) {
+        self.sent += 1;
+    }
+
+    pub(super) fn on_message(&mut self, at: Moment, data: &[u8]) {
+        let Some((number, sent_at)) = read_stamp(data) else {
+            return;
+        };
+        let Some(word) = self.arrived.get_mut((number / 64) as usize) else {
+            return;
+        };
+        if *word & (1 << (number % 64)) != 0 {
+            self.twice += 1;
+            return;
+        }
+        *word |= 1 << (number % 64);
+        self.arrived_count += 1;
+        // Rounded to whole microseconds upwards: a nanosecond late is late.
+        let latency_us = (at.0 - sent_at.0).div_ceil(1000);
+        self.latencies.record(latency_us);
+        if latency_us > self.deadline_us {
+            self.late_of_session[(number % self.sessions) as usize] += 1;
+        }
+    }
+
+    pub(super) const fn is_waiting(&self) -> bool {
+        self.arrived_count < self.sent
+    }
+
+    pub(super) fn result(
+        mut self,
+        kind: PolicyKind,
+        options: &SimulateOptions,
+        stats: impl Iterator<Item = SessionStats>,
+    ) -> PolicyResult {
+        assert_eq!(self.twice, 0, "a message was delivered twice: run again with seed {}", options.seed);
+        let lost = self.sent - self.arrived_count;
+        for _ in 0..lost {
+            self.latencies.record_lost();
+        }
+        let total = Totals::of(stats);
+        let late: u64 = self.late_of_session.iter().map(|&late| u64::from(late)).sum::<u64>() + lost;
+        let clusters: Vec<Cluster> = self
+            .late_of_session
+            .iter()
+            .enumerate()
+            .map(|(session, &late)| Cluster {
+                hits: u64::from(late),
+                of: (self.sent + self.sessions - 1 - session as u64) / self.sessions,
+            })
+            .filter(|cluster| cluster.of > 0)
+            .collect();
+        let summary = Summary {
+            policy: kind.to_string(),
+            messages: self.sent,
+            latency_ms: self.latencies.quantiles(),
+            late_share: late as f64 / self.sent.max(1) as f64,
+            late_share_95: share_interval(&clusters, options.seed),
+            predicted_late_share: Some(total.predicted_misses / total.promised.max(1.0)),
+            recovery_overhead: total.symbols / total.source_symbols.max(1.0) - 1.0,
+            encapsulation_overhead: total.encapsulation_bytes / total.message_bytes.max(1.0),
+            lost_messages: lost,
+            seed: options.seed,
+        };
+        PolicyResult {
+            summary,
+            latencies: self.latencies,
+        }
+    }
+}
+
+#[derive(Default)]
+struct Totals {
+    predicted_misses: f64,
+    promised: f64,
+    symbols: f64,
+    source_symbols: f64,
+    encapsulation_bytes: f64,
+    message_bytes: f64,
+}
+
+impl Totals {
+    fn of(stats: impl Iterator<Item = SessionStats>) -> Self {
+        stats.fold(Self::default(), |total, stats| Self {
+            predicted_misses: total.predicted_misses + stats.predicted_misses,
+            promised: total.promised + stats.messages_promised as f64,
+            symbols: total.symbols + stats.symbols_sent as f64,
+            source_symbols: total.source_symbols + stats.source_symbols as f64,
+            encapsulation_bytes: total.encapsulation_bytes + stats.encapsulation_bytes as f64,
+            message_bytes: total.message_bytes + stats.message_bytes_sent as f64,
+        })
+    }
+}
