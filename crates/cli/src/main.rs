@@ -1,2 +1,65 @@
-//! Placeholder.
-fn main() {}
+//! The punctual program: a table of contents. Each command is a module with its arguments (`Args`) and what it does (`run`).
+//!
+//! Shared by all: `arguments` (reads the command line), `failure` (what went wrong, what to do next, exit codes), `output` (tables and JSON on standard output),
+//! `progress` (a bar on standard error), `interrupt` (Ctrl-C),
+//! `values` (what flags accept), `key_file` (a server's private key).
+#![forbid(unsafe_code)]
+
+mod arguments;
+mod demo;
+mod failure;
+mod interrupt;
+mod key_file;
+mod keygen;
+mod lab;
+mod output;
+mod policy;
+mod progress;
+mod scoreboard;
+mod send;
+mod serve;
+mod values;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use failure::Failure;
+
+/// Messages that keep their deadlines: try it, run it between two machines, ask what it costs, prove it on a network.
+#[derive(Parser)]
+#[command(name = "punctual", version, propagate_version = true, arg_required_else_help = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "there is one of it, and it is read at once"
+)]
+enum Command {
+    Demo(demo::Args),
+    Serve(serve::Args),
+    Send(send::Args),
+    Keygen(keygen::Args),
+    #[command(subcommand)]
+    Policy(policy::Command),
+    #[command(subcommand)]
+    Lab(lab::Command),
+}
+
+fn main() -> ExitCode {
+    failure::exit_code(arguments::parse().and_then(run))
+}
+
+fn run(cli: Cli) -> Result<(), Failure> {
+    match cli.command {
+        Command::Demo(args) => demo::run(args),
+        Command::Serve(args) => serve::run(args),
+        Command::Send(args) => send::run(args),
+        Command::Keygen(args) => keygen::run(args),
+        Command::Policy(command) => policy::run(command),
+        Command::Lab(command) => lab::run(command),
+    }
+}

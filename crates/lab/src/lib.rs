@@ -3,14 +3,17 @@
 //! [`channel`] decides the fate of every packet; [`trace`] reads recorded networks into such channels and [`profile`]
 //! names built-in ones; [`stats`] turns latencies into quantiles and intervals, [`report`] into pages and tables.
 //! [`world`] runs the shipping protocol over such channels in virtual time; [`simulate`] is the workload that measures it.
-//! Nothing here reads a clock or opens a socket: time is an argument and chance comes from a seed ([`chance`]).
+//! [`relay`] puts the channels between real sockets.
+//! Nothing but the relay reads a clock or opens a socket: time is an argument and chance comes from a seed ([`chance`]).
 #![forbid(unsafe_code)]
 
 pub mod chance;
 pub mod channel;
 pub mod profile;
+pub mod relay;
 pub mod report;
 pub mod simulate;
 pub mod stats;
+pub mod storm;
 pub mod trace;
 pub mod world;

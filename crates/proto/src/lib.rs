@@ -37,6 +37,10 @@ mod session;
 mod stream;
 mod time;
 
+#[cfg(feature = "vectors")]
+#[doc(hidden)]
+pub mod vectors;
+
 pub use endpoint::{
     ConfigError, ConnectError, ConnectOptions, Ecn, Endpoint, EndpointConfig, EndpointStats, ServerConfig, SessionId,
     Transmit,

@@ -11,6 +11,8 @@ const CLASSES: usize = 12;
 #[derive(Debug)]
 pub(crate) struct Pool {
     free: [Vec<Vec<u8>>; CLASSES],
+    /// The fewest free buffers of each class since the last `shrink`: so many were not needed.
+    spare: [usize; CLASSES],
     held_bytes: usize,
     held_max: usize,
 }
@@ -18,7 +20,7 @@ pub(crate) struct Pool {
 impl Pool {
     /// A pool that keeps at most `held_max` bytes of free buffers; what is given back beyond it is freed.
     pub(crate) fn new(held_max: usize) -> Self {
-        Self { free: core::array::from_fn(|_| Vec::new()), held_bytes: 0, held_max }
+        Self { free: core::array::from_fn(|_| Vec::new()), spare: [0; CLASSES], held_bytes: 0, held_max }
     }
 
     /// An empty buffer with room for `len` bytes.
@@ -27,6 +29,7 @@ impl Pool {
         match self.free[class].pop() {
             Some(buffer) => {
                 self.held_bytes -= buffer.capacity();
+                self.spare[class] = self.spare[class].min(self.free[class].len());
                 buffer
             }
             None => Vec::with_capacity(1 << (SMALLEST as usize + class)),
@@ -46,12 +49,18 @@ impl Pool {
         self.free[class as usize].push(buffer);
     }
 
-    /// Frees all that is held; called when an endpoint has been quiet.
+    /// Frees what has not been needed since the last call; called now and then, busy or not.
     pub(crate) fn shrink(&mut self) {
-        for class in &mut self.free {
-            *class = Vec::new();
+        for (class, spare) in self.free.iter_mut().zip(&mut self.spare) {
+            // The longest unused lie at the bottom.
+            for buffer in class.drain(..*spare) {
+                self.held_bytes -= buffer.capacity();
+            }
+            if class.is_empty() {
+                *class = Vec::new();
+            }
+            *spare = class.len();
         }
-        self.held_bytes = 0;
     }
 
     /// Whether nothing is held.
@@ -87,6 +96,20 @@ mod tests {
             pool.give(Vec::with_capacity(1024));
         }
         assert!(pool.held_bytes <= 4096);
+    }
+
+    #[test]
+    fn what_was_not_needed_goes() {
+        let mut pool = Pool::new(1 << 20);
+        for _ in 0..3 {
+            pool.give(Vec::with_capacity(1024));
+        }
+        pool.shrink();
+        let (a, b) = (pool.take(1024), pool.take(1024));
+        pool.give(a);
+        pool.give(b);
+        pool.shrink();
+        assert_eq!(pool.held_bytes, 2048);
         pool.shrink();
         assert!(pool.is_empty());
     }

@@ -1,1 +1,95 @@
-//! Placeholder.
+//! Punctual: a message transport for games and live interactive apps.
+//!
+//! The sender says by when a message must arrive and how sure it wants to be. Punctual spends the fewest packets that keep
+//! that promise, and says honestly what it achieved and why.
+//!
+//! ```
+//! use punctual::{Config, Delivery, Endpoint, Outcome, SendOptions, ServerKey, StreamConfig};
+//! use std::time::Duration;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let server = Endpoint::server(Config::default(), "127.0.0.1:0".parse()?, ServerKey::generate()?)?;
+//! let url = server.url("127.0.0.1").expect("it is a server"); // punctual://127.0.0.1:port#KEY
+//!
+//! let client = Endpoint::client(Config::default())?;
+//! let lobby = client.connect_blocking(&url)?;
+//! let moves = lobby.open_stream(StreamConfig::new(Delivery::Reliable))?;
+//!
+//! // Within 150 ms, for 999 messages of 1,000: lost packets are made good before it is too late.
+//! moves.send(b"north", SendOptions::within(Duration::from_millis(150)).on_time(0.999))?;
+//!
+//! let player = server.accept_blocking()?;
+//! assert_eq!(*player.recv_blocking()?, *b"north");
+//!
+//! match moves.next_outcome_blocking()?.1 {
+//!     Outcome::OnTime { latency, bound } => println!("took {latency:?}, give or take {bound:?}"),
+//!     Outcome::Late { by, why, .. } => println!("late by {by:?}: {why:?}"),
+//!     other => println!("{other:?}"),
+//! }
+//! lobby.finish_blocking();
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Three ways to drive it
+//!
+//! - **Threads.** An [`Endpoint`] has a thread of its own. Methods that wait and end with `_blocking` wait on the caller's
+//!   thread; `_timeout` waits for so long at most; `try_` does not wait.
+//! - **Tasks.** The same methods without an ending are `async`. They need no particular runtime and no feature:
+//!
+//!   ```
+//!   # use punctual::{Config, Delivery, Endpoint, SendOptions, ServerKey, StreamConfig};
+//!   # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//!   # futures_lite::future::block_on(async {
+//!   let server = Endpoint::server(Config::default(), "[::1]:0".parse()?, ServerKey::generate()?)?;
+//!   let client = Endpoint::client(Config::default())?;
+//!   let lobby = client.connect(server.url("::1").expect("it is a server")).await?;
+//!   let moves = lobby.open_stream(StreamConfig::new(Delivery::Reliable))?;
+//!   moves.send("north", SendOptions::default())?;
+//!   let player = server.accept().await?;
+//!   assert_eq!(player.recv().await?.data, b"north");
+//!   let (message, outcome) = moves.next_outcome().await?;
+//!   # lobby.finish().await;
+//!   # Ok(())
+//!   # })
+//!   # }
+//!   ```
+//! - **Frames.** A [`frame::Endpoint`] has no thread and never waits: a game's loop polls it.
+//!
+//! `send` never waits in any of them: it answers whether the message was accepted, and every accepted message gets exactly
+//! one [`Outcome`].
+#![forbid(unsafe_code)]
+
+mod config;
+mod core;
+mod endpoint;
+mod error;
+mod event;
+mod inbox;
+mod key;
+mod resolve;
+mod session;
+mod signal;
+mod stream;
+mod url;
+
+pub mod frame;
+
+pub use config::Config;
+pub use endpoint::Endpoint;
+pub use error::{ConnectError, EndpointClosed, EndpointError, OpenError, SessionClosed};
+pub use event::{Event, Message};
+pub use key::{IssueError, PublicKey, ServerKey, TokenIssuer};
+pub use session::Session;
+pub use stream::{Delivery, Stream, StreamConfig};
+pub use url::{ServerUrl, UrlError};
+
+pub use punctual_net::entropy::EntropyError;
+pub use punctual_net::udp::BindError;
+pub use punctual_policy::{ParsePolicyKindError, PolicyKind};
+pub use punctual_proto::wire::Refusal;
+pub use punctual_proto::{
+    CloseCode, CloseReason, ConfigError, ConnectToken, EndpointStats, Forecast, MessageId,
+    MissReason, Outcome, PathReport, SendError, SendOptions, SessionId, SessionStats, TokenError,
+    TokenKey, WhenLate,
+};

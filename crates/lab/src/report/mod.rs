@@ -17,7 +17,7 @@ mod terminal;
 mod tests;
 
 pub use line_chart::{LineChart, Scale, Unit};
-pub use page::html;
+pub use page::{html, standalone_svg};
 pub use svg::escape;
 pub use terminal::table;
 

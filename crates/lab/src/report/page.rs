@@ -2,7 +2,7 @@
 
 use super::svg::{escape, measured};
 use super::terminal::COLUMNS;
-use super::{Figures, bars, tail_plot};
+use super::{Figures, LineChart, bars, tail_plot};
 use crate::stats::{Report, Summary};
 
 /// The report as one HTML page that can be read offline.
@@ -47,6 +47,14 @@ pub fn html(report: &Report, figures: &Figures) -> String {
         subtitle = escape(&figures.subtitle),
         verdicts = verdicts(report, figures),
     )
+}
+
+/// A chart as an SVG file of its own, with the style that a page would give it.
+pub fn standalone_svg(chart: &LineChart) -> String {
+    let style = format!(
+        ">\n<style><![CDATA[\n{STYLE}]]></style>\n<rect width=\"100%\" height=\"100%\" style=\"fill: var(--panel)\"/>\n"
+    );
+    chart.svg().replacen(">\n", &style, 1)
 }
 
 fn figure(title: &str, caption: &str, svg: &str) -> String {

@@ -32,7 +32,7 @@ pub struct Progress {
 /// Runs every policy of the options over the same network.
 ///
 /// # Errors
-/// When the options make no sense together.
+/// When the options make no sense together, or when the path lets no session begin.
 pub fn simulate(
     options: &SimulateOptions,
     mut progress: impl FnMut(Progress),
@@ -47,7 +47,7 @@ pub fn simulate(
                 messages,
                 of: options.messages,
             });
-        }));
+        })?);
     }
     Ok(results)
 }
@@ -110,8 +110,11 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn finish(mut self, mut progress: impl FnMut(u64)) -> PolicyResult {
+    fn finish(mut self, mut progress: impl FnMut(u64)) -> Result<PolicyResult, OptionsError> {
         self.connect_all();
+        if self.sessions.is_empty() {
+            return Err(OptionsError::Unreachable);
+        }
         let start = self.world.now();
         let per_session = self.options.interval.as_nanos() as u64;
         let send_options = self.options.send_options();
@@ -136,7 +139,7 @@ impl<'a> Run<'a> {
             .sessions
             .iter()
             .filter_map(|&session| self.world.endpoint(self.server).session_stats(session));
-        self.tally.result(self.kind, self.options, stats)
+        Ok(self.tally.result(self.kind, self.options, stats))
     }
 
     /// Runs until every client is in, for as long as one may take.

@@ -45,6 +45,8 @@ pub enum OptionsError {
         /// Which, and its range.
         what: &'static str,
     },
+    /// Within a minute no client could open a session over this path.
+    Unreachable,
 }
 
 impl fmt::Display for OptionsError {
@@ -52,6 +54,10 @@ impl fmt::Display for OptionsError {
         match self {
             Self::Path(error) => write!(f, "{error}"),
             Self::Range { what } => write!(f, "{what}"),
+            Self::Unreachable => write!(
+                f,
+                "no session could be opened within a minute over this path; let it lose less, or later"
+            ),
         }
     }
 }

@@ -102,6 +102,9 @@ pub struct World {
     happenings: Vec<Happening>,
     traffic: Traffic,
     hasher: Option<Hasher>,
+    /// Bytes of `buffer` that are the newest datagram.
+    last_len: usize,
+    is_calm: bool,
     buffer: Box<[u8; limits::MTU_MAX as usize]>,
 }
 
@@ -120,6 +123,8 @@ impl World {
             happenings: Vec::new(),
             traffic: Traffic::default(),
             hasher: None,
+            last_len: 0,
+            is_calm: false,
             buffer: Box::new([0; limits::MTU_MAX as usize]),
         }
     }
@@ -289,6 +294,16 @@ impl World {
         );
     }
 
+    /// The newest datagram that was sent, sealed as it is on the wire: for replays and forgeries.
+    pub fn last_datagram(&self) -> Option<&[u8]> {
+        (self.last_len > 0).then(|| &self.buffer[..self.last_len])
+    }
+
+    /// From now on nothing is lost, held back, copied or limited; every packet takes 20 ms.
+    pub fn calm(&mut self) {
+        self.is_calm = true;
+    }
+
     /// The address of a host.
     pub fn address(&self, host: HostId) -> SocketAddr {
         self.hosts[host.0 as usize].address
@@ -410,6 +425,7 @@ impl World {
             let Some(transmit) = host.endpoint.poll_transmit(now, &mut self.buffer[..]) else {
                 return;
             };
+            self.last_len = transmit.len;
             let datagram = &self.buffer[..transmit.len];
             if let Some(hasher) = &mut self.hasher {
                 hasher.datagram(self.now, id, datagram);
@@ -459,6 +475,12 @@ impl World {
                 duplicate: None,
             };
         };
+        if self.is_calm {
+            return Fate::Delivered {
+                delay_us: CALM_DELAY_US,
+                duplicate: None,
+            };
+        }
         let is_forward = to_server == (self.forward == Forward::ToServer);
         channels[usize::from(!is_forward)].fate(sent_us, bytes)
     }
@@ -486,6 +508,9 @@ impl World {
     }
 }
 
+/// What every packet takes once the network is calm.
+const CALM_DELAY_US: u64 = 20_000;
+
 /// Hosts live in 10.0.0.0/8, numbered by their address; the port counts how often they moved.
 fn address_of(id: HostId, port: u16) -> SocketAddr {
     let [_, a, b, c] = id.0.to_be_bytes();
@@ -495,7 +520,8 @@ fn address_of(id: HostId, port: u16) -> SocketAddr {
     ))
 }
 
-fn host_at(address: SocketAddr) -> Option<HostId> {
+/// Which host an address belongs to, or belonged to.
+pub(crate) fn host_at(address: SocketAddr) -> Option<HostId> {
     match address {
         SocketAddr::V4(address) => {
             let [ten, a, b, c] = address.ip().octets();

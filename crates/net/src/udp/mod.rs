@@ -13,9 +13,14 @@
 //! each of many peers gets one packet; and releases that ask for more control data than their buffer holds lose ECN on
 //! every joined receive. Elsewhere `quinn-udp` does the work behind the same interface.
 //!
+//! A [`Carrier`] moves datagrams between a socket and a protocol endpoint in steps; a [`Driver`] owns both and takes the steps
+//! in their order.
+//!
 //! A socket that is busy is driven without the poller: send, receive, and look at [`Poller::take_wake`], which is one
 //! atomic read, until [`RecvBatch::is_full`] says that nothing more is waiting.
 
+mod carrier;
+mod driver;
 mod ecn;
 mod incoming;
 mod options;
@@ -26,6 +31,8 @@ mod stats;
 #[expect(unsafe_code, reason = "system calls; the only place that has them")]
 mod sys;
 
+pub use carrier::Carrier;
+pub use driver::{Driver, DriverError, Turn};
 pub use ecn::Ecn;
 pub use incoming::{Datagram, RecvBatch};
 pub use options::{Backend, BindError, SocketOptions};

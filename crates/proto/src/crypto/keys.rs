@@ -145,12 +145,13 @@ impl OpenKeys {
             let len = previous.key.open(previous.nonce(number), header, sealed)?;
             return Ok(Opened { len, updated: false });
         }
-        let secret = self.secret.next();
-        let next = self.next.get_or_insert_with(|| Box::new(Generation::new(aead, algorithm, &secret)));
+        let next = self
+            .next
+            .get_or_insert_with(|| Box::new(Generation::new(aead, algorithm, &self.secret.next())));
         let len = next.key.open(next.nonce(number), header, sealed)?;
         let next = self.next.take().expect("it was there a line above");
         self.previous = Some(core::mem::replace(&mut self.current, *next));
-        self.secret = secret;
+        self.secret = self.secret.next();
         self.count = self.count.wrapping_add(1);
         self.first_number = number;
         Ok(Opened { len, updated: true })

@@ -22,6 +22,7 @@ const REPLIES_MAX: usize = 256;
 
 /// A session whose client has not yet shown that it received the ACCEPT.
 struct HalfOpen {
+    id: ConnectionId,
     accept: Vec<u8>,
     expires_at: Instant,
 }
@@ -89,7 +90,7 @@ impl Admissions {
 
     fn insert(&mut self, now: Instant, from: SocketAddr, source: ConnectionId, id: ConnectionId, accept: Vec<u8>) {
         let expires_at = now + HALF_OPEN_TIME;
-        self.half_open.insert((from, source), HalfOpen { accept, expires_at });
+        self.half_open.insert((from, source), HalfOpen { id, accept, expires_at });
         self.by_id.insert(id, (from, source));
         *self.per_address.entry(from.ip()).or_insert(0) += 1;
         self.expiries.push_back((expires_at, id));
@@ -165,9 +166,12 @@ impl Endpoint {
         self.stats.hellos += 1;
         if let Some(half_open) = self.admissions.half_open.get(&(from, hello.source)) {
             // Sent again: the same answer, and nothing computed. Smaller than the HELLO, so no amplification.
-            let accept = half_open.accept.clone();
+            let (id, accept) = (half_open.id, half_open.accept.clone());
             if half_open.expires_at > now && self.admissions.replies.len() < REPLIES_MAX {
                 self.admissions.replies.push_back((from, accept));
+                if let Some((_, Slot::Session(session))) = self.table.get_mut(id) {
+                    session.on_accept_repeated();
+                }
             }
             return;
         }

@@ -307,7 +307,7 @@ impl Endpoint {
                     if let Some(event) = session.poll_event() {
                         return Some((SessionId(id), event));
                     }
-                    if session.is_closed() {
+                    if session.is_closed() && !session.has_events() {
                         self.remove(id);
                     }
                 }
@@ -420,12 +420,19 @@ impl Endpoint {
         self.with_session(session, |session, shared| session.close_when_done(now, code, reason, shared));
     }
 
+    /// Leaves a session's messages where they are (`true`) until called again with `false`: for an application that does not
+    /// keep up. Its other events go on. Once the session is full it refuses symbols, and the peer slows down.
+    pub fn hold_messages(&mut self, session: SessionId, is_held: bool) {
+        self.with_session(session, |session, _| session.hold_messages(is_held));
+    }
+
     /// Gives the buffer of a message back for the next one.
     pub fn recycle(&mut self, data: Vec<u8>) {
         self.pool.give(data);
     }
 
-    /// Frees the buffers kept for later; worth it when the endpoint has been quiet for a while.
+    /// Frees the buffers kept for later that have not been needed since the last call. Call it every few seconds while
+    /// [`Endpoint::holds_buffers`].
     pub fn shrink(&mut self) {
         self.pool.shrink();
     }

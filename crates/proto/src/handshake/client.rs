@@ -9,6 +9,10 @@ use crate::wire::{Accept, ConnectionId, HandshakePacket, Hello, Reader, Retry, W
 
 /// Longest cookie that a client returns.
 const COOKIE_MAX: usize = 64;
+/// Cookies that a client takes in one handshake. More than one, because a RETRY is not authenticated (a forged one must not
+/// shut the client out) and because a cookie grows old or the client's address changes under it; few, so that nobody can
+/// keep the client sending.
+const COOKIES_MAX: u8 = 4;
 
 /// Keys and parameters of a finished handshake.
 pub(crate) struct Established {
@@ -24,6 +28,8 @@ pub(crate) struct ClientHandshake {
     noise: Box<snow::HandshakeState>,
     first_message: Vec<u8>,
     cookie: Vec<u8>,
+    cookies_taken: u8,
+    offered: u8,
     source: ConnectionId,
 }
 
@@ -50,7 +56,14 @@ impl ClientHandshake {
         let len = writer.finish().ok_or(snow::Error::Input)?;
         let mut message = [0; crate::limits::MTU_MIN as usize];
         let len = noise.write_message(&payload[..len], &mut message)?;
-        Ok(Self { noise: Box::new(noise), first_message: message[..len].to_vec(), cookie: Vec::new(), source })
+        Ok(Self {
+            noise: Box::new(noise),
+            first_message: message[..len].to_vec(),
+            cookie: Vec::new(),
+            cookies_taken: 0,
+            offered,
+            source,
+        })
     }
 
     /// Writes the HELLO, with the cookie once there is one.
@@ -59,11 +72,13 @@ impl ClientHandshake {
         HandshakePacket::Hello(hello).encode(buffer)
     }
 
-    /// A server asks for its cookie back. One is taken; whoever sends more cannot keep the client busy.
+    /// A server asks for its cookie back: `true` when the HELLO is to go again with it.
     pub(crate) fn handle_retry(&mut self, retry: &Retry<'_>) -> bool {
-        if !self.cookie.is_empty() || retry.cookie.is_empty() || retry.cookie.len() > COOKIE_MAX {
+        let is_usable = (1..=COOKIE_MAX).contains(&retry.cookie.len()) && retry.cookie != self.cookie;
+        if !is_usable || self.cookies_taken >= COOKIES_MAX {
             return false;
         }
+        self.cookies_taken += 1;
         self.cookie = retry.cookie.to_vec();
         true
     }
@@ -72,11 +87,19 @@ impl ClientHandshake {
     pub(crate) fn handle_accept(&mut self, accept: &Accept<'_>) -> Option<Established> {
         let mut payload = [0; 128];
         let len = self.noise.read_message(accept.noise, &mut payload).ok()?;
-        let mut reader = Reader::new(&payload[..len]);
-        let peer = ConnectionId(reader.u32().ok()?);
-        let algorithm = Algorithm::from_bit(reader.u8().ok()?)?;
-        let parameters = Parameters::decode(&mut reader).ok()?;
+        let (peer, algorithm, parameters) = read_payload(&payload[..len])?;
+        if self.offered & algorithm.bit() == 0 {
+            return None;
+        }
         let (to_server, to_client) = self.noise.dangerously_get_raw_split();
         Some(Established { peer, seal: Secret(to_server), open: Secret(to_client), algorithm, parameters })
     }
+}
+
+/// What the server says inside its Noise message. More may follow in a later version.
+pub(crate) fn read_payload(payload: &[u8]) -> Option<(ConnectionId, Algorithm, Parameters)> {
+    let mut reader = Reader::new(payload);
+    let peer = ConnectionId(reader.u32().ok()?);
+    let algorithm = Algorithm::from_bit(reader.u8().ok()?)?;
+    Some((peer, algorithm, Parameters::decode(&mut reader).ok()?))
 }

@@ -13,10 +13,14 @@ mod token;
 
 pub use token::{ConnectToken, SealedToken, TokenClaims, TokenError, TokenKey};
 
+#[cfg(feature = "vectors")]
+pub(crate) use client::read_payload as read_accept_payload;
 pub(crate) use client::{ClientHandshake, Established};
 pub(crate) use cookie::CookieJar;
 pub(crate) use parameters::Parameters;
 pub(crate) use rng::Entropy;
+#[cfg(feature = "vectors")]
+pub(crate) use server::read_payload as read_hello_payload;
 pub(crate) use server::{Admission, read_hello};
 
 const PATTERN: &str = "Noise_NKpsk2_25519_ChaChaPoly_SHA256";

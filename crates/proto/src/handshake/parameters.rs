@@ -15,12 +15,12 @@ pub(crate) struct Parameters {
 }
 
 impl Parameters {
-    pub(super) fn encode(&self, writer: &mut Writer<'_>) {
+    pub(crate) fn encode(&self, writer: &mut Writer<'_>) {
         writer.u16(self.datagram_max);
         writer.varint(self.idle_timeout.as_millis().min(1 << 40) as u64);
     }
 
-    pub(super) fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+    pub(crate) fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let datagram_max = reader.u16()?;
         if datagram_max < MTU_MIN {
             return Err(DecodeError::Invalid { field: "datagram size" });

@@ -41,7 +41,9 @@ pub(crate) fn read_hello(
     let len = noise.read_message(hello.noise, &mut payload).map_err(|_| Refusal::Key)?;
     let (offered, parameters, sealed) = read_payload(&payload[..len]).ok_or(Refusal::Key)?;
     let identity = match (admission.token_key, sealed) {
-        (None, _) => Vec::new(),
+        (None, []) => Vec::new(),
+        // The client has mixed its token's key in, which this server cannot know: it would wait for an answer in vain.
+        (None, _) => return Err(Refusal::TokenInvalid),
         (Some(_), []) => return Err(Refusal::TokenMissing),
         (Some(key), sealed) => {
             let claims = TokenClaims::open(admission.aead, key, &admission.key.public, admission.now_unix_s, sealed)
@@ -63,7 +65,8 @@ pub(crate) fn read_hello(
     Ok(ServerHandshake { noise, source: hello.source, algorithm, parameters, identity })
 }
 
-fn read_payload(payload: &[u8]) -> Option<(u8, Parameters, &[u8])> {
+/// What the client says inside its Noise message. More may follow in a later version.
+pub(crate) fn read_payload(payload: &[u8]) -> Option<(u8, Parameters, &[u8])> {
     let mut reader = Reader::new(payload);
     let offered = reader.u8().ok()?;
     let parameters = Parameters::decode(&mut reader).ok()?;

@@ -164,7 +164,7 @@ impl TokenClaims {
         Ok(claims)
     }
 
-    fn decode(plain: &[u8]) -> Option<Self> {
+    pub(crate) fn decode(plain: &[u8]) -> Option<Self> {
         let mut reader = Reader::new(plain);
         let expires_unix_s = reader.u64().ok()?;
         let psk = reader.array().ok()?;

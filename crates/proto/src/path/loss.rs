@@ -1,11 +1,13 @@
 //! How likely a packet is lost: a mean, with which lateness is predicted, and an upper bound, with which policies decide.
 //!
-//! The bound is the one-sided 95 % Wilson bound of the (fading) counts. It lies a little above the 95 % credible bound of the
-//! Jeffreys prior (a test compares them), needs one square root, and is honest at the start: 1 when nothing was seen, 40 %
-//! after 4 packets without a loss, 12 % after 20, 2.6 % after 100, 0.27 % after 1,000.
+//! The bound is the one-sided 95 % Wilson bound of the (fading) counts and of a prior worth 11 packets without a loss. It lies
+//! a little above the 95 % credible bound of the prior Beta(1/2, 11) (a test compares them) and needs one square root.
+//! Before the first packet it is 20 %: of the 1,577 cloud-gaming sessions in the Gilbert parameters of
+//! hkust-spark/gilbert-model-regression, 99 % lost less. It is 15 % after 4 packets without a loss, 8 % after 20, 2.4 % after
+//! 100, 0.27 % after 1,000 (decision 0001).
 //!
-//! The mean starts from a weak prior, 1 % with the weight of 10 packets, because a prediction must be a number before the first
-//! packet; it is forgotten as fast as packets come.
+//! The mean starts from those sessions' mean, 1.5 %, with the weight of 10 packets, because a prediction must be a number
+//! before the first packet; it is forgotten as fast as packets come.
 //!
 //! Two memories are kept, of about 8,000 and 200 packets. When the short one contradicts the long one (their intervals do not
 //! touch), the path has changed, and the long one starts again from the short one.
@@ -18,8 +20,10 @@ const FAST: f32 = 192.0;
 const Z: f32 = 1.645;
 /// For a change of the path to be believed: one in ten thousand by chance at each look.
 const Z_CHANGE: f32 = 3.7;
-const PRIOR_MEAN: f64 = 0.01;
+const PRIOR_MEAN: f64 = 0.015;
 const PRIOR_WEIGHT: f64 = 10.0;
+/// Packets without a loss that the bound starts from: z^2 / (11 + z^2) = 20 %.
+const PRIOR_PACKETS: f32 = 10.8;
 
 #[derive(Clone, Copy, Default)]
 struct Counts {
@@ -34,9 +38,9 @@ impl Counts {
         self.lost = self.lost * keep + f32::from(u8::from(lost));
     }
 
-    /// The Wilson interval's lower and upper end.
-    fn interval(&self, z: f32) -> (f32, f32) {
-        let n = self.packets;
+    /// The Wilson interval's lower and upper end, when `more` packets without a loss are added.
+    fn interval(&self, z: f32, more: f32) -> (f32, f32) {
+        let n = self.packets + more;
         let p = if n > 0.0 { self.lost / n } else { 0.5 };
         let z2 = z * z;
         let middle = p * n + z2 / 2.0;
@@ -70,8 +74,8 @@ impl Loss {
     }
 
     fn notice_change(&mut self) {
-        let (fast_low, fast_high) = self.fast.interval(Z_CHANGE);
-        let (slow_low, slow_high) = self.slow.interval(Z_CHANGE);
+        let (fast_low, fast_high) = self.fast.interval(Z_CHANGE, 0.0);
+        let (slow_low, slow_high) = self.slow.interval(Z_CHANGE, 0.0);
         if fast_low > slow_high || fast_high < slow_low {
             self.slow = self.fast;
         }
@@ -85,7 +89,7 @@ impl Loss {
 
     /// What loss is at most, with 95 % confidence.
     pub(crate) fn upper_bound(&self) -> f32 {
-        self.slow.interval(Z).1
+        self.slow.interval(Z, PRIOR_PACKETS).1
     }
 }
 
@@ -93,9 +97,9 @@ impl Loss {
 mod tests {
     use super::*;
 
-    /// The 95 % quantile of Beta(lost + 1/2, arrived + 1/2), by summing its density.
-    fn jeffreys(packets: u32, lost: u32) -> f64 {
-        let (a, b) = (f64::from(lost) + 0.5, f64::from(packets - lost) + 0.5);
+    /// The 95 % quantile of Beta(lost + 1/2, arrived + 11), by summing its density.
+    fn credible_bound(packets: u32, lost: u32) -> f64 {
+        let (a, b) = (f64::from(lost) + 0.5, f64::from(packets - lost) + 11.0);
         let log_density = |x: f64| (a - 1.0) * libm::log(x) + (b - 1.0) * libm::log(1.0 - x);
         let steps = 400_000;
         let peak = (1..steps).map(|i| log_density(f64::from(i) / f64::from(steps))).fold(f64::MIN, f64::max);
@@ -114,16 +118,16 @@ mod tests {
 
     #[test]
     fn the_bound_is_honest_and_close_to_the_credible_bound() {
-        for (packets, lost) in [(4, 0), (20, 0), (20, 2), (100, 0), (100, 2), (1000, 0), (1000, 20), (1000, 100)] {
+        for (packets, lost) in [(0, 0), (4, 0), (20, 0), (20, 2), (100, 0), (100, 2), (1000, 0), (1000, 20), (1000, 100)] {
             let mut counts = Counts::default();
             for i in 0..packets {
                 counts.record(i < lost, f32::MAX);
             }
-            let (bound, credible) = (f64::from(counts.interval(Z).1), jeffreys(packets, lost));
+            let (bound, credible) = (f64::from(counts.interval(Z, PRIOR_PACKETS).1), credible_bound(packets, lost));
             assert!(bound >= credible * 0.97, "{packets} {lost}: {bound} below {credible}");
             assert!(bound <= credible * 1.5 + 0.001, "{packets} {lost}: {bound} far above {credible}");
         }
-        assert!(Loss::default().upper_bound() > 0.99, "nothing seen: anything is possible");
+        assert!((Loss::default().upper_bound() - 0.2).abs() < 0.001, "nothing seen");
     }
 
     #[test]

@@ -5,8 +5,8 @@ use core::time::Duration;
 
 use crate::time::Instant;
 
-/// Challenges sent before a new address is forgotten.
-const TRIES: u8 = 5;
+/// How long an address is tried.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A new address of an authenticated peer, on trial.
 pub(crate) struct Validation {
@@ -14,42 +14,54 @@ pub(crate) struct Validation {
     pub(crate) challenge: [u8; 8],
     received: usize,
     sent: usize,
-    tries: u8,
-    last_sent_at: Instant,
+    /// When the challenge left, while only one has: which of several was answered is not known.
+    sent_at: Option<Instant>,
+    is_repeated: bool,
+    /// When the next challenge is due, if what was received allows it.
     next_at: Instant,
+    expires_at: Instant,
 }
 
 impl Validation {
-    pub(crate) const fn new(address: SocketAddr, challenge: [u8; 8], now: Instant) -> Self {
-        Self { address, challenge, received: 0, sent: 0, tries: 0, last_sent_at: now, next_at: now }
+    /// Bytes of a packet with a challenge: header, frame, tag.
+    pub(crate) const PACKET_LEN: usize = 9 + 9 + 16;
+
+    pub(crate) fn new(address: SocketAddr, challenge: [u8; 8], now: Instant) -> Self {
+        let expires_at = now + PATIENCE;
+        Self { address, challenge, received: 0, sent: 0, sent_at: None, is_repeated: false, next_at: now, expires_at }
     }
 
     pub(crate) const fn on_received(&mut self, bytes: usize) {
         self.received += bytes;
     }
 
-    /// Whether a challenge of `bytes` is due and allowed.
-    pub(crate) fn may_send(&self, now: Instant, bytes: usize) -> bool {
-        now >= self.next_at && self.tries < TRIES && self.sent + bytes <= self.received
+    const fn has_budget(&self) -> bool {
+        self.sent + Self::PACKET_LEN <= self.received
+    }
+
+    /// Whether a challenge is due and allowed.
+    pub(crate) fn may_send(&self, now: Instant) -> bool {
+        now >= self.next_at && self.has_budget()
     }
 
     pub(crate) fn on_sent(&mut self, now: Instant, bytes: usize, round_time: Duration) {
         self.sent += bytes;
-        self.tries += 1;
-        self.last_sent_at = now;
+        self.is_repeated = self.sent_at.is_some();
+        self.sent_at = Some(now);
         self.next_at = now + round_time;
     }
 
-    pub(crate) const fn last_sent_at(&self) -> Instant {
-        self.last_sent_at
+    /// The round trip of a challenge that is answered now, if it is known which one is answered.
+    pub(crate) fn round_trip(&self, now: Instant) -> Option<Duration> {
+        self.sent_at.filter(|_| !self.is_repeated).map(|sent_at| now.since(sent_at))
     }
 
     /// When to look again: to send another challenge, or to give the address up.
-    pub(crate) const fn next_at(&self) -> Instant {
-        self.next_at
+    pub(crate) fn next_at(&self) -> Instant {
+        if self.has_budget() { self.next_at.min(self.expires_at) } else { self.expires_at }
     }
 
     pub(crate) fn is_over(&self, now: Instant) -> bool {
-        self.tries >= TRIES && now >= self.next_at
+        now >= self.expires_at
     }
 }

@@ -51,7 +51,7 @@ impl Session {
             self.settle_flight(now, number, shared);
         }
         *shared.touched = touched;
-        self.sent.prune(now - self.path.round_time() * 4);
+        self.sent.prune(self.lost_before(now));
     }
 
     /// Round trip, clock offset and one-way delay from the largest packet, when it is newly acknowledged.

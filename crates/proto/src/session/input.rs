@@ -91,9 +91,11 @@ impl Session {
     /// The first packet that opens shows that the client holds the keys and received the ACCEPT.
     fn confirm(&mut self, now: Instant) {
         if let State::Unconfirmed { accept_sent_at, identity } = &mut self.state {
-            let round_trip = now.since(*accept_sent_at);
+            let round_trip = accept_sent_at.map(|sent_at| now.since(sent_at));
             let identity = core::mem::take(identity);
-            self.path.rtt.record(round_trip);
+            if let Some(round_trip) = round_trip {
+                self.path.rtt.record(round_trip);
+            }
             self.state = State::Open;
             self.push_event(Event::Connected { identity });
         }
@@ -193,7 +195,9 @@ impl Session {
         self.statistics.address_changes += 1;
         // Nothing measured on the old path holds on the new one. What is under way there is lost, and goes again now.
         self.path = Path::new(validation.address, self.path.mtu.max());
-        self.path.rtt.record(now.since(validation.last_sent_at()));
+        if let Some(round_trip) = validation.round_trip(now) {
+            self.path.rtt.record(round_trip);
+        }
         self.clock = crate::clock::ClockOffset::default();
         self.restart_rounds(now, shared);
     }

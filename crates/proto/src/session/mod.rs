@@ -83,6 +83,9 @@ pub(crate) struct Shared<'a> {
     pub(crate) touched: &'a mut Vec<u64>,
 }
 
+/// Packets taken for lost are remembered at least this long.
+const LOST_KEPT: Duration = Duration::from_secs(3);
+
 /// Keys of both directions and when they change.
 struct Keys {
     algorithm: Algorithm,
@@ -118,7 +121,8 @@ struct Control {
 enum State {
     /// A server's session whose client has not yet shown that it holds the keys.
     Unconfirmed {
-        accept_sent_at: Instant,
+        /// `None` once it has been repeated: which one was answered is not known.
+        accept_sent_at: Option<Instant>,
         identity: Vec<u8>,
     },
     Open,
@@ -169,6 +173,8 @@ struct Traffic {
     events: VecDeque<Event>,
     /// Bytes of messages in `events`.
     waiting_bytes: usize,
+    /// The application takes no messages for now; all other events go on.
+    holds_messages: bool,
     /// (when, block): each block has at most one entry that counts, its `armed` time.
     timers: BinaryHeap<Reverse<(Instant, u64)>>,
     /// When the pacer lets the next packet go, if one waits.
@@ -204,7 +210,7 @@ impl Session {
             theirs => theirs.min(shared.config.idle_timeout),
         };
         let state = match role {
-            Role::Server => State::Unconfirmed { accept_sent_at: now, identity },
+            Role::Server => State::Unconfirmed { accept_sent_at: Some(now), identity },
             Role::Client => State::Open,
         };
         Self {
@@ -244,13 +250,25 @@ impl Session {
         self.path.rtt.record(round_trip);
     }
 
+    /// The ACCEPT goes again.
+    pub(crate) fn on_accept_repeated(&mut self) {
+        if let State::Unconfirmed { accept_sent_at, .. } = &mut self.state {
+            *accept_sent_at = None;
+        }
+    }
+
+    /// How far back packets taken for lost are remembered: long enough for a round trip that was thought shorter to show.
+    fn lost_before(&self, now: Instant) -> Instant {
+        now - (self.path.round_time() * 4).max(LOST_KEPT)
+    }
+
     /// A client's session is open as soon as its server has answered.
     pub(crate) fn announce(&mut self) {
         self.push_event(Event::Connected { identity: Vec::new() });
     }
 
     pub(crate) fn poll_event(&mut self) -> Option<Event> {
-        let event = self.traffic.events.pop_front()?;
+        let event = if self.traffic.holds_messages { self.pop_other()? } else { self.traffic.events.pop_front()? };
         if let Event::Message { data, .. } = &event {
             self.traffic.waiting_bytes -= data.len();
         }
@@ -258,6 +276,20 @@ impl Session {
             self.traffic.events = VecDeque::new();
         }
         Some(event)
+    }
+
+    /// The first event that is no message. The end of the session stays behind the messages before it.
+    fn pop_other(&mut self) -> Option<Event> {
+        let events = &mut self.traffic.events;
+        let position = events.iter().position(|event| !matches!(event, Event::Message { .. }))?;
+        if position > 0 && matches!(events[position], Event::Closed { .. }) {
+            return None;
+        }
+        events.remove(position)
+    }
+
+    pub(crate) const fn hold_messages(&mut self, is_held: bool) {
+        self.traffic.holds_messages = is_held;
     }
 
     pub(crate) fn has_events(&self) -> bool {

@@ -10,7 +10,7 @@ use crate::limits::{MTU_MIN, SYMBOLS_PER_PACKET_MAX, UDP_IP_HEADER};
 use crate::path::Blocked;
 use crate::recovery::{PacketState, SentPacket, SymbolRef};
 use crate::time::Instant;
-use crate::wire::{Ack, Frame, Header, SYMBOL_HEADER, Symbol, TAG_LEN, Writer, symbol_overhead};
+use crate::wire::{Ack, Frame, HEADER_LEN_MAX, Header, SYMBOL_HEADER, Symbol, TAG_LEN, Writer, symbol_overhead};
 
 /// Packets sealed with one generation of keys. AES-GCM allows 2^23 (RFC 9001 section 6.6); far below costs nothing.
 pub(crate) const KEY_UPDATE_PACKETS: u64 = 1 << 21;
@@ -76,8 +76,8 @@ impl Session {
     /// Puts the next packet for the peer together, or finds that there is nothing to send.
     fn compose(&mut self, now: Instant, buffer: &mut [u8]) -> Option<Draft> {
         self.traffic.paced_until = None;
-        let room = self.path.mtu.current().min(buffer.len()) - TAG_LEN;
         let has_symbols = self.may_send_symbols(now);
+        let room = self.packet_len_max().min(buffer.len()) - TAG_LEN;
         let wants_control = self.ack.is_due
             || self.control.ping
             || self.control.path_response.is_some()
@@ -95,6 +95,14 @@ impl Session {
         }
         draft.len = writer.finish()?;
         (draft.len > draft.header_len).then_some(draft)
+    }
+
+    /// What a packet may have in all. A block keeps the symbols that it was cut into when the path turns out narrower (another
+    /// address, a black hole): they are tried as they are, since symbols of two sizes cannot rebuild one block.
+    fn packet_len_max(&self) -> usize {
+        let mtu = self.path.mtu.current();
+        let first = self.traffic.schedule.get(0).and_then(|number| self.traffic.outbox.block(number));
+        first.map_or(mtu, |block| mtu.max(block.symbol_len() + HEADER_LEN_MAX + SYMBOL_HEADER + TAG_LEN))
     }
 
     /// Whether the schedule's first symbol may leave now; notes until when the pacer holds it.
@@ -211,9 +219,14 @@ impl Session {
         is_done
     }
 
+    /// Whether path MTU discovery goes on.
+    pub(super) const fn may_probe(&self) -> bool {
+        matches!(self.state, State::Open) && self.path.rtt.is_known()
+    }
+
     /// A padded packet that finds out whether larger ones pass.
     fn compose_probe(&mut self, now: Instant, buffer: &mut [u8]) -> Option<Draft> {
-        if !matches!(self.state, State::Open) || !self.path.rtt.is_known() {
+        if !self.may_probe() {
             return None;
         }
         let size = self.path.mtu.poll_probe(now)?;
@@ -257,7 +270,7 @@ impl Session {
         self.liveness.last_sent = now;
         if !draft.is_eliciting {
             // Nothing waits for it: keeps the list of packets short while only acknowledgements are sent.
-            self.sent.prune(now - self.path.round_time() * 4);
+            self.sent.prune(self.lost_before(now));
         }
         let ecn = if draft.is_eliciting { Ecn::Ect0 } else { Ecn::NotEct };
         Transmit { to, len, ecn }
@@ -265,8 +278,7 @@ impl Session {
 
     /// Asks the peer to show itself at a new address.
     fn transmit_challenge(&mut self, now: Instant, buffer: &mut [u8]) -> Option<Transmit> {
-        const LEN: usize = 9 + 9 + TAG_LEN;
-        let validation = self.validation.as_ref().filter(|validation| validation.may_send(now, LEN))?;
+        let validation = self.validation.as_ref().filter(|validation| validation.may_send(now))?;
         let (address, challenge) = (validation.address, validation.challenge);
         let mut writer = Writer::new(&mut buffer[..usize::from(MTU_MIN) - TAG_LEN]);
         let mut draft = self.draft(&mut writer);

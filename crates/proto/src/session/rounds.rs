@@ -91,8 +91,13 @@ impl Session {
 
     /// Sees to it that the session wakes when the block is due.
     pub(super) fn arm(&mut self, number: u64) {
+        self.arm_not_before(number, Instant::ZERO);
+    }
+
+    /// The same, but not before `earliest`: whatever a block's state says, its timer cannot spin.
+    pub(super) fn arm_not_before(&mut self, number: u64, earliest: Instant) {
         let Some(block) = self.traffic.outbox.block_mut(number) else { return };
-        let Some(due) = block.due() else { return };
+        let Some(due) = block.due().map(|due| due.max(earliest)) else { return };
         if block.armed.is_none_or(|armed| due < armed) {
             block.armed = Some(due);
             self.traffic.timers.push(Reverse((due, number)));
@@ -115,14 +120,15 @@ impl Session {
         let Some(block) = self.traffic.outbox.block_mut(number) else { return };
         let (from, to) = (block.flight_from, block.flight_acked_to);
         if from >= to || block.unaccounted == 0 {
+            block.reordering_ends = None;
             return;
         }
-        if !allowance.is_zero() && block.reordering_ends.is_none_or(|ends| now < ends) {
-            if block.reordering_ends.is_none() {
-                block.reordering_ends = Some(now + allowance);
+        if !allowance.is_zero() {
+            let ends = *block.reordering_ends.get_or_insert(now + allowance);
+            if now < ends {
                 self.arm(number);
+                return;
             }
-            return;
         }
         block.reordering_ends = None;
         block.flight_from = to;

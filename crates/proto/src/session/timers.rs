@@ -3,6 +3,7 @@
 use core::cmp::Reverse;
 
 use super::{CloseReason, Session, Shared, State};
+use crate::limits::TIMER_GRANULARITY;
 use crate::recovery::PacketState;
 use crate::time::{Instant, earliest};
 
@@ -18,7 +19,7 @@ impl Session {
         let keep_alive = self.keep_alive_at();
         let block = self.traffic.timers.peek().map(|entry| entry.0.0);
         let validation = self.validation.as_ref().map(crate::path::Validation::next_at);
-        let probe = self.path.mtu.next_at().filter(|at| *at > Instant::ZERO);
+        let probe = self.path.mtu.next_at().filter(|_| self.may_probe());
         [idle, keep_alive, block, self.sweep_at(), self.traffic.paced_until, validation, probe]
             .into_iter()
             .fold(None, earliest)
@@ -78,12 +79,11 @@ impl Session {
             } else if reordering_ends.is_some_and(|ends| now >= ends) {
                 self.settle_flight(now, number, shared);
             }
-            self.arm(number);
+            self.arm_not_before(number, now + TIMER_GRANULARITY);
         }
     }
 
     fn sweep(&mut self, now: Instant, shared: &mut Shared<'_>) {
-        let round_time = self.path.round_time();
         let mut touched = core::mem::take(shared.touched);
         touched.clear();
         while self.sweep_at().is_some_and(|at| now >= at) {
@@ -95,7 +95,7 @@ impl Session {
             self.settle_flight(now, number, shared);
         }
         *shared.touched = touched;
-        self.sent.prune(now - round_time * 4);
+        self.sent.prune(self.lost_before(now));
     }
 
     /// The path is another one: all that is under way counts as lost, and every block begins a round on the new path.

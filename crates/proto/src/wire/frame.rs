@@ -146,7 +146,7 @@ impl Symbol<'_> {
 
     /// Writes all but the content, of `len` bytes; without it for the last frame of a packet.
     pub(crate) fn encode_header(&self, writer: &mut Writer<'_>, len: Option<usize>) {
-        let k = (self.source_symbols - 1) & 0x3f;
+        let k = self.source_symbols.wrapping_sub(1) & 0x3f;
         writer.u8(if len.is_some() { SYMBOL } else { LAST_SYMBOL } | k);
         writer.u16(self.truncated_block);
         writer.u8(self.esi);

@@ -70,7 +70,8 @@ pub struct Header {
 impl Header {
     /// A header for packet `number`, given the largest one that the peer has acknowledged.
     ///
-    /// Two bytes do while fewer than 2^15 numbers are in doubt; four otherwise (RFC 9000 section 17.1).
+    /// Two bytes could do while fewer than 2^15 numbers are in doubt (RFC 9000 section 17.1); four are taken from 2^14 on, so
+    /// that a packet may also come 2^14 numbers late and still be told apart.
     #[must_use]
     pub const fn for_number(destination: ConnectionId, key_phase: bool, number: u64, acknowledged: Option<u64>) -> Self {
         let in_doubt = match acknowledged {

@@ -3,9 +3,13 @@
 //! The nonce is the caller's: it must never repeat under one key, for then both confidentiality and authenticity are lost.
 //! Nothing here allocates after [`AeadKey::new`]; `examples/aead.rs` measures what a key holds and what a packet costs.
 
+mod aws_lc;
+
 use std::fmt;
 
 use aws_lc_rs::aead::{self, Aad, LessSafeKey, Nonce, UnboundKey};
+
+pub use aws_lc::AwsLc;
 
 /// Bytes of the tag that follows every sealed packet.
 pub const TAG_BYTES: usize = 16;

@@ -1,0 +1,158 @@
+//! Who arrived when, and what it cost: from counts to a summary. Everything counts from the first message; nothing is left out as
+//! warm-up.
+
+use punctual_lab::stats::{Cluster, Latencies, Summary, share_interval};
+use punctual_policy::PolicyKind;
+use punctual_proto::SessionStats;
+
+use super::settings::Settings;
+use super::stamp;
+
+/// Arrivals of one policy.
+#[derive(Debug)]
+pub(super) struct Arrivals {
+    deadline_nanos: u64,
+    message_bytes: usize,
+    /// A bit a message.
+    arrived: Vec<u64>,
+    late_of_client: Vec<u32>,
+    arrived_of_client: Vec<u32>,
+    latencies: Latencies,
+    /// Messages that came more than once, or damaged: a broken promise.
+    wrong: u64,
+}
+
+/// What an arrival was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Arrival {
+    OnTime,
+    Late,
+    /// No message of ours, or one that was here before.
+    Wrong,
+}
+
+impl Arrivals {
+    pub(super) fn new(settings: &Settings) -> Self {
+        let clients = settings.clients as usize;
+        Self {
+            deadline_nanos: settings.deadline.as_nanos() as u64,
+            message_bytes: settings.message_bytes,
+            arrived: vec![0; settings.messages().div_ceil(64) as usize],
+            late_of_client: vec![0; clients],
+            arrived_of_client: vec![0; clients],
+            latencies: Latencies::default(),
+            wrong: 0,
+        }
+    }
+
+    /// A message was delivered at `now_nanos`.
+    pub(super) fn on_message(&mut self, now_nanos: u64, message: &[u8]) -> Arrival {
+        let place = stamp::read(message).filter(|_| message.len() == self.message_bytes);
+        let place = place.and_then(|(number, sent_nanos)| {
+            let word = self.arrived.get_mut((number / 64) as usize)?;
+            let is_new = *word & (1 << (number % 64)) == 0;
+            *word |= 1 << (number % 64);
+            is_new.then_some((number, sent_nanos))
+        });
+        let Some((number, sent_nanos)) = place else {
+            self.wrong += 1;
+            return Arrival::Wrong;
+        };
+        let client = (number % self.late_of_client.len() as u64) as usize;
+        let latency_nanos = now_nanos.saturating_sub(sent_nanos);
+        self.arrived_of_client[client] += 1;
+        self.latencies.record(latency_nanos.div_ceil(1000));
+        if latency_nanos > self.deadline_nanos {
+            self.late_of_client[client] += 1;
+            Arrival::Late
+        } else {
+            Arrival::OnTime
+        }
+    }
+
+    /// Messages that came twice or damaged. Never, unless there is a bug.
+    pub(super) const fn wrong(&self) -> u64 {
+        self.wrong
+    }
+
+    /// The summary of a run in which `sent_of_client` messages were sent to each client.
+    pub(super) fn summary(
+        mut self,
+        kind: PolicyKind,
+        sent_of_client: &[u32],
+        totals: &Totals,
+        seed: u64,
+    ) -> (Summary, Latencies) {
+        let sent: u64 = sent_of_client.iter().map(|&sent| u64::from(sent)).sum();
+        let arrived: u64 = self.arrived_of_client.iter().map(|&n| u64::from(n)).sum();
+        let lost = sent.saturating_sub(arrived);
+        for _ in 0..lost {
+            self.latencies.record_lost();
+        }
+        let clusters: Vec<Cluster> = sent_of_client
+            .iter()
+            .zip(self.late_of_client.iter().zip(&self.arrived_of_client))
+            .map(|(&sent, (&late, &arrived))| Cluster {
+                hits: u64::from(late) + u64::from(sent.saturating_sub(arrived)),
+                of: u64::from(sent),
+            })
+            .filter(|cluster| cluster.of > 0)
+            .collect();
+        let late: u64 = clusters.iter().map(|cluster| cluster.hits).sum();
+        let summary = Summary {
+            policy: kind.to_string(),
+            messages: sent,
+            latency_ms: self.latencies.quantiles(),
+            late_share: late as f64 / sent.max(1) as f64,
+            late_share_95: share_interval(&clusters, seed),
+            predicted_late_share: totals.predicted_late_share(),
+            recovery_overhead: totals.recovery_overhead(),
+            encapsulation_overhead: totals.encapsulation_overhead(),
+            lost_messages: lost,
+            seed,
+        };
+        (summary, self.latencies)
+    }
+}
+
+/// Counts of sessions, added up.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Totals {
+    predicted_misses: f64,
+    promised: f64,
+    symbols: f64,
+    source_symbols: f64,
+    encapsulation_bytes: f64,
+    message_bytes: f64,
+}
+
+impl Totals {
+    /// Adds a session's counts.
+    pub(crate) fn add(&mut self, stats: &SessionStats) {
+        self.predicted_misses += stats.predicted_misses;
+        self.promised += stats.messages_promised as f64;
+        self.symbols += stats.symbols_sent as f64;
+        self.source_symbols += stats.source_symbols as f64;
+        self.encapsulation_bytes += stats.encapsulation_bytes as f64;
+        self.message_bytes += stats.message_bytes_sent as f64;
+    }
+
+    /// The late share that the policy itself predicted; `None` when nothing was promised.
+    pub(crate) fn predicted_late_share(&self) -> Option<f64> {
+        (self.promised > 0.0).then(|| self.predicted_misses / self.promised)
+    }
+
+    /// Symbols beyond those needed, as a share of those.
+    pub(crate) fn recovery_overhead(&self) -> f64 {
+        if self.source_symbols > 0.0 {
+            self.symbols / self.source_symbols - 1.0
+        } else {
+            0.0
+        }
+    }
+
+    /// Bytes of headers and tags, as a share of the messages' bytes.
+    pub(crate) fn encapsulation_overhead(&self) -> f64 {
+        self.encapsulation_bytes / self.message_bytes.max(1.0)
+    }
+}

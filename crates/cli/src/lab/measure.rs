@@ -1,0 +1,153 @@
+//! Runs a simulation, and tells how it went: table, JSON, page.
+
+use std::time::{Duration, Instant};
+
+use punctual_lab::channel::PathSpec;
+use punctual_lab::report::{self, Figures, Series};
+use punctual_lab::simulate::{PolicyResult, SimulateOptions, simulate};
+use punctual_lab::stats::Report;
+use serde_json::{Map, Value, json};
+
+use super::workload::{Deadline, Workload};
+use crate::failure::Failure;
+use crate::output::{self, OutputFile};
+use crate::progress::Progress;
+
+/// What the messages travel over.
+pub(super) struct Network {
+    /// The path of every session.
+    pub(super) path: PathSpec,
+    /// The deadline unless the user asks for another.
+    pub(super) deadline: Deadline,
+    /// What the path is made of, for reports.
+    pub(super) settings: Map<String, Value>,
+}
+
+/// Runs the workload over the network, and prints and writes what came of it.
+pub(super) fn run(workload: &Workload, network: Network) -> Result<(), Failure> {
+    let page = OutputFile::open_if(workload.report.as_ref())?;
+    network.path.check().map_err(Failure::bad_input)?;
+    let (deadline, origin) = workload.deadline(network.deadline, &network.path);
+    let options = workload.options(network.path, deadline);
+    let settings = settings(network.settings, &options, origin);
+    let (results, took) = simulate_all(&options, workload.json)?;
+    let report = Report {
+        settings,
+        policies: results.iter().map(|result| result.summary.clone()).collect(),
+    };
+    if let Some(page) = page {
+        page.write(&report::html(&report, &figures(&options, &results)))?;
+    }
+    warn_of_refused(&report, &options);
+    if workload.json {
+        return output::print_json(&report);
+    }
+    let heading = format!(
+        "{}\n{}; deadline {} ms ({origin}), {} on time, seed {}\n\n",
+        options.path,
+        messages(&options),
+        millis(options.deadline),
+        percent(options.on_time),
+        options.seed
+    );
+    output::print(&(heading + &report::table(&report)))?;
+    let sent: u64 = report.policies.iter().map(|summary| summary.messages).sum();
+    let rate = sent as f64 / took.as_secs_f64();
+    output::note(&format!("{:.1} s, {rate:.0} messages a second", took.as_secs_f64()));
+    Ok(())
+}
+
+fn simulate_all(options: &SimulateOptions, json: bool) -> Result<(Vec<PolicyResult>, Duration), Failure> {
+    let names: Vec<String> = options.policies.iter().map(ToString::to_string).collect();
+    let progress = Progress::new(options.messages * names.len() as u64, json);
+    let begin = Instant::now();
+    let results = simulate(options, |at| {
+        progress.show(at.policy as u64 * at.of + at.messages, &names[at.policy]);
+    });
+    progress.clear();
+    Ok((results.map_err(Failure::bad_input)?, begin.elapsed()))
+}
+
+/// A sender takes no more messages than it may hold; a figure over the others only would flatter the policy.
+fn warn_of_refused(report: &Report, options: &SimulateOptions) {
+    for summary in &report.policies {
+        let refused = options.messages - summary.messages;
+        if refused > 0 {
+            output::note(&format!(
+                "{}: {refused} of {} messages were refused when they were to be sent (session closed, or too much queued) and \
+                 are in none of the figures",
+                summary.policy, options.messages
+            ));
+        }
+    }
+}
+
+fn settings(mut settings: Map<String, Value>, options: &SimulateOptions, origin: &str) -> Value {
+    let common = json!({
+        "command": output::command_line(),
+        "version": env!("CARGO_PKG_VERSION"),
+        "path": options.path.to_string(),
+        "path_source": options.path.source,
+        "deadline_ms": millis(options.deadline),
+        "deadline_origin": origin,
+        "on_time": options.on_time,
+        "symbols": options.symbols,
+        "message_bytes": options.message_bytes,
+        "messages": options.messages,
+        "sessions": options.sessions,
+        "interval_ms": millis(options.interval),
+        "datagram_max_bytes": options.datagram_max,
+        "seed": options.seed,
+    });
+    settings.extend(fields(common));
+    Value::Object(settings)
+}
+
+fn figures(options: &SimulateOptions, results: &[PolicyResult]) -> Figures {
+    let series = |result: &PolicyResult| Series {
+        name: result.summary.policy.clone(),
+        points: result.latencies.curve(),
+    };
+    Figures {
+        title: format!(
+            "{} within {} ms over {}",
+            percent(options.on_time),
+            millis(options.deadline),
+            options.path.name
+        ),
+        subtitle: format!("{} (virtual time). {}", messages(options), options.path),
+        command: output::command_line(),
+        deadline_ms: Some(millis(options.deadline)),
+        on_time_target: Some(options.on_time),
+        latency: results.iter().map(series).collect(),
+        charts: Vec::new(),
+    }
+}
+
+fn messages(options: &SimulateOptions) -> String {
+    format!(
+        "{} messages of {} bytes a policy, one each {} ms in each of {} sessions",
+        options.messages,
+        options.message_bytes,
+        millis(options.interval),
+        options.sessions
+    )
+}
+
+/// Milliseconds as reports have them.
+pub(super) fn millis(duration: Duration) -> f64 {
+    duration.as_nanos() as f64 / 1e6
+}
+
+/// `99.9 %`.
+fn percent(share: f64) -> String {
+    format!("{} %", (share * 1e9).round() / 1e7)
+}
+
+/// The fields of a JSON object.
+pub(super) fn fields(object: Value) -> Map<String, Value> {
+    match object {
+        Value::Object(fields) => fields,
+        other => unreachable!("settings are objects, not {other}"),
+    }
+}

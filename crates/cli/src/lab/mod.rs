@@ -1,0 +1,27 @@
+//! `punctual lab`: the shipping protocol over a network that is computed, in virtual time.
+//!
+//! `simulate.rs` and `replay.rs` say over which network; `network.rs` has what both can add to it, `workload.rs` what is
+//! sent, `measure.rs` runs it and reports.
+
+mod measure;
+mod network;
+mod replay;
+mod simulate;
+mod workload;
+
+use crate::failure::Failure;
+
+/// Measure policies over a simulated or a recorded network, in virtual time: exact clocks, and the same run each time.
+#[derive(clap::Subcommand)]
+pub(crate) enum Command {
+    Simulate(simulate::Args),
+    Replay(replay::Args),
+}
+
+/// Runs the command.
+pub(crate) fn run(command: Command) -> Result<(), Failure> {
+    match command {
+        Command::Simulate(args) => simulate::run(args),
+        Command::Replay(args) => replay::run(args),
+    }
+}

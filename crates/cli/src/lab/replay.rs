@@ -1,0 +1,103 @@
+//! `punctual lab replay`: a recorded network.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use punctual_lab::channel::{PathSpec, RttSplit};
+use punctual_lab::trace::{Content, PathOptions, Trace, TraceError, capacity_path};
+use serde_json::json;
+
+use super::measure::{self, Network};
+use super::network::Additions;
+use super::workload::{Deadline, Workload};
+use crate::failure::Failure;
+use crate::values;
+
+/// Send messages over a recorded network, and see how each policy fares.
+///
+/// Read are ping -D output, tab-separated pings, cloud-gaming (hairpin) logs, mahimahi capacity, irtt JSON, and CSV with the
+/// header `time_s,rtt_ms` or `time_s,owd_up_ms,owd_down_ms` (empty = lost). Every session begins elsewhere in the recording,
+/// which is repeated for as long as the messages take.
+#[derive(clap::Args)]
+#[command(after_help = "Example:\n  punctual lab replay --trace ping.txt --policy exact,retransmit --report report.html")]
+pub(crate) struct Args {
+    #[command(flatten)]
+    recorded: Recorded,
+    #[command(flatten)]
+    additions: Additions,
+    #[command(flatten)]
+    workload: Workload,
+}
+
+/// The recording, and what it does not say.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Network")]
+struct Recorded {
+    /// The recording; its way up is the way of the messages.
+    #[arg(long, value_name = "FILE")]
+    trace: PathBuf,
+    /// Of capacity recordings: the way back (default: as the way of the messages).
+    #[arg(long, value_name = "FILE")]
+    trace_back: Option<PathBuf>,
+    /// How round-trip times are divided: even, forward, backward, or the forward share.
+    #[arg(long, default_value = "even", value_parser = values::split)]
+    split: RttSplit,
+    /// Share of the losses that are forward, where the recording does not say (default 0.5; cloud-gaming logs 1).
+    #[arg(long, value_name = "SHARE", value_parser = values::share)]
+    loss_forward: Option<f64>,
+    /// Of capacity recordings: the round-trip time without queues.
+    #[arg(long, value_name = "MS", default_value = "40", value_parser = values::millis)]
+    base_rtt_ms: Duration,
+}
+
+/// Runs the command.
+pub(crate) fn run(args: Args) -> Result<(), Failure> {
+    let trace = read(&args.recorded.trace)?;
+    let options = args.recorded.options(&trace);
+    let path = args.recorded.path(&trace, &options)?;
+    let mut settings = measure::fields(json!({
+        "trace": args.recorded.trace,
+        "trace_back": args.recorded.trace_back,
+        "trace_summary": trace.summary().to_string(),
+        "rtt_forward_share": options.rtt_split.forward_share(),
+        "loss_forward_share": options.loss_forward,
+    }));
+    if matches!(trace.content, Content::Capacity(_)) {
+        settings.insert("base_rtt_ms".to_owned(), json!(measure::millis(options.base_rtt)));
+    }
+    args.additions.add_settings(&mut settings);
+    let network = Network {
+        path: args.additions.apply(path),
+        deadline: Deadline::TwiceMedianRtt,
+        settings,
+    };
+    measure::run(&args.workload, network)
+}
+
+fn read(path: &Path) -> Result<Trace, Failure> {
+    Trace::open(path).map_err(bad_trace)
+}
+
+fn bad_trace(error: TraceError) -> Failure {
+    Failure::bad_input(error)
+}
+
+impl Recorded {
+    fn options(&self, trace: &Trace) -> PathOptions {
+        let defaults = PathOptions::for_trace(trace);
+        PathOptions {
+            rtt_split: self.split,
+            loss_forward: self.loss_forward.unwrap_or(defaults.loss_forward),
+            base_rtt: self.base_rtt_ms,
+            ..defaults
+        }
+    }
+
+    fn path(&self, trace: &Trace, options: &PathOptions) -> Result<PathSpec, Failure> {
+        match &self.trace_back {
+            None => trace.path(options),
+            Some(back) => capacity_path(trace, &read(back)?, options),
+        }
+        .map_err(bad_trace)
+    }
+}

@@ -1,0 +1,91 @@
+//! What is sent, and what is to come of it.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use punctual_lab::channel::PathSpec;
+use punctual_lab::simulate::SimulateOptions;
+use punctual_policy::PolicyKind;
+
+use crate::values;
+
+/// The messages and the output.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Messages")]
+pub(super) struct Workload {
+    /// When a message is late (default: 400; with a profile or a recording, twice its median round trip).
+    #[arg(long, value_name = "MS", value_parser = values::millis_above_zero)]
+    deadline_ms: Option<Duration>,
+    /// Share of messages that shall be on time.
+    #[arg(long, value_name = "SHARE", default_value = "0.999", value_parser = values::on_time)]
+    pub(super) on_time: f64,
+    /// Source symbols of a message (default: what costs the policy least).
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u8).range(1..=64))]
+    pub(super) symbols: Option<u8>,
+    /// Messages of each policy, in all.
+    #[arg(long, default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
+    pub(super) messages: u64,
+    /// Bytes of a message.
+    #[arg(long, default_value_t = 2048, value_parser = clap::value_parser!(u32).range(16..=262_144))]
+    pub(super) bytes: u32,
+    /// Sessions, each with a path of its own.
+    #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(super) sessions: u32,
+    /// Time between two messages of a session.
+    #[arg(long, value_name = "MS", default_value = "1000", value_parser = values::millis_above_zero)]
+    pub(super) interval_ms: Duration,
+    /// Policies to compare, over the same network: retransmit, fixed(N), also written fixed:N, pangolin, exact.
+    #[arg(long, value_name = "POLICY,..", value_delimiter = ',', default_value = "exact")]
+    policy: Vec<PolicyKind>,
+    /// The same seed gives the same run.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Write a page with the latency distributions and the numbers.
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(super) report: Option<PathBuf>,
+    /// Print one JSON object: `settings`, and `policies`, a list of {`policy`, `messages`, `latency_ms` {`p50`, `p95`, `p99`,
+    /// `p99_5`, `p99_9`, `max`; null: never}, `late_share`, `late_share_95` [low, high], `predicted_late_share`,
+    /// `recovery_overhead`, `encapsulation_overhead`, `lost_messages`, `seed`}.
+    #[arg(long, help_heading = "Output")]
+    pub(super) json: bool,
+}
+
+/// Where the deadline comes from when the user names none.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Deadline {
+    /// This one.
+    Default(Duration),
+    /// Twice the path's median round trip: time for a second round on most paths.
+    TwiceMedianRtt,
+}
+
+impl Workload {
+    /// The deadline, and in words where it comes from.
+    pub(super) fn deadline(&self, otherwise: Deadline, path: &PathSpec) -> (Duration, &'static str) {
+        match (self.deadline_ms, otherwise) {
+            (Some(asked), _) => (asked, "as asked"),
+            (None, Deadline::Default(default)) => (default, "the default"),
+            (None, Deadline::TwiceMedianRtt) => {
+                let twice = 2 * path.median_rtt();
+                let whole_ms = twice.as_micros().div_ceil(1000).max(1);
+                let deadline = Duration::from_millis(whole_ms as u64);
+                (deadline, "twice the median round trip")
+            }
+        }
+    }
+
+    /// What to simulate.
+    pub(super) fn options(&self, path: PathSpec, deadline: Duration) -> SimulateOptions {
+        SimulateOptions {
+            on_time: self.on_time,
+            symbols: self.symbols,
+            message_bytes: self.bytes as usize,
+            sessions: self.sessions,
+            interval: self.interval_ms,
+            messages: self.messages,
+            policies: self.policy.clone(),
+            seed: self.seed,
+            ..SimulateOptions::new(path, deadline)
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! What a command leaves: text or one JSON object (`--json`) on standard output, and files.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use crate::failure::Failure;
+
+/// Prints `text` as it is.
+pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes())
+        .and_then(|()| out.flush())
+        .map_err(|error| Failure::output(&error))
+}
+
+/// Prints one JSON object and a line end.
+pub(crate) fn print_json(value: &impl Serialize) -> Result<(), Failure> {
+    let mut text = serde_json::to_string_pretty(value)
+        .expect("what the program prints has string keys and no foreign serialisers");
+    text.push('\n');
+    print(&text)
+}
+
+/// Rows of cells as aligned columns: the first to the left, the others to the right.
+pub(crate) fn table(rows: &[Vec<String>]) -> String {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let width = |i: usize| {
+        let cells = rows.iter().filter_map(|row| row.get(i));
+        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..columns).map(width).collect();
+    let mut text = String::new();
+    for row in rows {
+        let mut line = String::new();
+        for (i, (cell, &width)) in row.iter().zip(&widths).enumerate() {
+            line += &match i {
+                0 => format!("{cell:<width$}"),
+                _ => format!("  {cell:>width$}"),
+            };
+        }
+        text += line.trim_end();
+        text.push('\n');
+    }
+    text
+}
+
+/// A file that will be written at the end of the work: opened at its beginning, so that a wrong path is told at once.
+pub(crate) struct OutputFile {
+    path: PathBuf,
+    file: File,
+}
+
+impl OutputFile {
+    /// Opens the file for writing. What it held stays until [`OutputFile::write`].
+    pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
+        let opened = OpenOptions::new().write(true).create(true).truncate(false).open(path);
+        let file = opened.map_err(|error| {
+            Failure::bad_input(format_args!(
+                "{} cannot be written ({error}); choose another file",
+                path.display()
+            ))
+        })?;
+        let path = path.to_owned();
+        Ok(Self { path, file })
+    }
+
+    /// Opens the file that a flag may name.
+    pub(crate) fn open_if(path: Option<&PathBuf>) -> Result<Option<Self>, Failure> {
+        path.map(|path| Self::open(path)).transpose()
+    }
+
+    /// Writes all of it, and says on standard error that it is there.
+    pub(crate) fn write(mut self, text: &str) -> Result<(), Failure> {
+        // Pipes and devices cannot be cut, and need not be.
+        let _ = self.file.set_len(0);
+        self.file.write_all(text.as_bytes()).map_err(|error| {
+            Failure::failed(format_args!("{} was not written: {error}", self.path.display()))
+        })?;
+        note(&format!("wrote {}", self.path.display()));
+        Ok(())
+    }
+}
+
+/// A remark on standard error.
+pub(crate) fn note(text: &str) {
+    // When standard error is gone, nobody wants to know.
+    let _ = writeln!(io::stderr(), "{text}");
+}
+
+/// The command line that was given, quoted for a shell: it repeats the run.
+pub(crate) fn command_line() -> String {
+    let given = std::env::args_os().skip(1);
+    let words = given.map(|word| quoted(&word.to_string_lossy()));
+    std::iter::once("punctual".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
+}
+
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_survive_a_shell() {
+        for (word, expected) in [
+            ("--loss=0.02", "--loss=0.02"),
+            ("fixed(1)", "'fixed(1)'"),
+            ("", "''"),
+            ("it's $HOME", "'it'\\''s $HOME'"),
+        ] {
+            assert_eq!(quoted(word), expected);
+        }
+    }
+
+    #[test]
+    fn tables_are_aligned() {
+        let rows = [vec!["a".to_owned(), "1".to_owned()], vec!["bcd".to_owned(), "23".to_owned()]];
+        assert_eq!(table(&rows), "a     1\nbcd  23\n");
+    }
+}

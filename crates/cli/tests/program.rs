@@ -1,0 +1,209 @@
+//! The program as users and scripts meet it: what it prints, what it refuses, and how it ends.
+
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+use std::{env, fs};
+
+use serde_json::Value;
+
+fn punctual(arguments: &str) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_punctual"));
+    command.args(arguments.split_whitespace());
+    command.output().expect("the program was built for this test")
+}
+
+fn json(arguments: &str) -> Value {
+    let output = punctual(arguments);
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{arguments}: {error}");
+    assert!(error.is_empty(), "{arguments}: {error}");
+    serde_json::from_slice(&output.stdout).expect("--json prints one object")
+}
+
+/// Ends with code 2 and one sentence on standard error, which has `words` in it; returns it.
+fn refused(arguments: &str, words: &str) -> String {
+    let output = punctual(arguments);
+    let error = String::from_utf8(output.stderr).expect("messages are text");
+    assert_eq!(output.status.code(), Some(2), "{arguments}: {error}");
+    assert_eq!(error.lines().count(), 1, "{arguments}: {error}");
+    assert!(error.starts_with("punctual: ") && error.contains(words), "{arguments}: {error}");
+    assert!(output.stdout.is_empty(), "{arguments}");
+    error
+}
+
+/// A path of this test run alone.
+fn scratch(name: &str) -> PathBuf {
+    let path = env::temp_dir().join(format!("punctual-{}-{name}", std::process::id()));
+    let _ = fs::remove_file(&path);
+    path
+}
+
+#[test]
+fn the_paper_s_example_is_solved() {
+    let found = json(
+        "policy solve --loss 0.02 --symbols 4 --rounds 2 --miss 0.001 --policy pangolin --json",
+    );
+    let symbols = found["expected_symbols"].as_f64().expect("a number");
+    assert!((symbols - 4.158).abs() <= 0.001, "{symbols}");
+    assert!(found["miss_probability"].as_f64().expect("a number") <= 0.001);
+    assert_eq!(found["actions"], serde_json::json!([[1, 2, 3, 4], [2, 3, 4, 5]]));
+    assert!(found.get("mixture").is_none());
+}
+
+#[test]
+fn exact_is_a_mixture() {
+    let found = json("policy solve --policy exact --json");
+    assert!(found.get("actions").is_none());
+    let parts = found["mixture"].as_array().expect("a list");
+    let weights: f64 = parts.iter().filter_map(|part| part["weight"].as_f64()).sum();
+    assert!((weights - 1.0).abs() < 1e-9);
+    assert!(parts.iter().all(|part| part["actions"].as_array().is_some_and(|rounds| rounds.len() == 2)));
+}
+
+#[test]
+fn curves_are_drawn_and_written() {
+    let (html, svg) = (scratch("curve.html"), scratch("curve.svg"));
+    let files = format!("--html {} --svg {}", html.display(), svg.display());
+    let output = punctual(&format!("policy curve --points 10 {files}"));
+    let text = String::from_utf8(output.stdout).expect("text");
+    assert!(output.status.success() && text.contains("oracle"), "{text}");
+    assert!(fs::read_to_string(&html).expect("written").ends_with("</html>\n"));
+    assert!(fs::read_to_string(&svg).expect("written").ends_with("</svg>\n"));
+    let curves = json("policy curve --points 10 --json");
+    let points = |i: usize| curves["curves"][i]["points"].as_array().cloned().expect("a list");
+    assert_eq!((points(0).len(), points(1).len()), (11, 11));
+    // A stricter target costs more, and nobody does better than the oracle.
+    let overhead = |i: usize| points(i)[10]["overhead"].as_f64().expect("a number");
+    assert!(overhead(1) > overhead(0) && overhead(0) > 0.0);
+    let _ = (fs::remove_file(html), fs::remove_file(svg));
+}
+
+const SMALL: &str = "--messages 400 --sessions 20 --policy exact,fixed:1";
+
+#[test]
+fn a_simulation_reports_what_is_documented_and_repeats() {
+    let page = scratch("report.html");
+    let small = format!("lab simulate --rtt-ms 60 --deadline-ms 150 {SMALL} --json");
+    let report = json(&small);
+    let fields: Vec<&String> = report.as_object().expect("an object").keys().collect();
+    assert_eq!(fields, ["policies", "settings"]);
+    let policies = report["policies"].as_array().expect("a list");
+    let names: Vec<_> = policies.iter().filter_map(|policy| policy["policy"].as_str()).collect();
+    assert_eq!(names, ["exact", "fixed(1)"]);
+    for policy in policies {
+        assert_eq!((&policy["messages"], &policy["lost_messages"]), (&400.into(), &0.into()));
+        assert!(policy["latency_ms"]["p50"].as_f64().is_some_and(|ms| (30.0..31.0).contains(&ms)));
+    }
+    assert_eq!(report, json(&small));
+    let output = punctual(&format!("lab simulate {SMALL} --report {}", page.display()));
+    assert!(output.status.success());
+    let html = fs::read_to_string(&page).expect("written");
+    // The command that repeats the run is in it.
+    assert!(html.contains("punctual lab simulate --messages 400"), "{html}");
+    let _ = fs::remove_file(page);
+}
+
+#[test]
+fn a_recording_is_replayed() {
+    let trace = scratch("trace.csv");
+    let rows: String = (0..500).map(|i| format!("{},{}\n", f64::from(i) * 0.02, 40 + i % 7)).collect();
+    fs::write(&trace, format!("time_s,rtt_ms\n{rows}")).expect("writable");
+    let report = json(&format!("lab replay --trace {} {SMALL} --json", trace.display()));
+    // Twice the median of 40..46 ms.
+    assert_eq!(report["settings"]["deadline_ms"], 86.0);
+    assert_eq!(report["policies"][0]["lost_messages"], 0);
+    let _ = fs::remove_file(trace);
+}
+
+#[test]
+fn bad_flags_are_refused_in_one_sentence() {
+    for (flags, words) in [
+        ("policy solve --loss 2", "below 1"),
+        ("policy solve --loss -1", "below 1"),
+        ("policy solve --loss NaN", "below 1"),
+        ("policy solve --symbols 0", "1..=64"),
+        ("policy solve --symbols 1e9", "--symbols"),
+        ("policy solve --rounds 101", "1..=100"),
+        ("policy solve --miss 0", "1e-9"),
+        ("policy solve --policy best", "not a policy"),
+        ("policy solve --polcy exact", "--policy"),
+        ("policy curve --targets 0.99,1", "--targets"),
+        ("policy table --miss 1", "below 1"),
+        ("lab simulate --profile moon", "bursty-wifi"),
+        ("lab simulate --profile lte --loss 0.1", "cannot be used with"),
+        ("lab simulate --symbols 65", "1..=64"),
+        ("lab simulate --messages 99999999999999", "--messages"),
+        ("lab simulate --bytes 300000", "262144"),
+        ("lab simulate --deadline-ms 0", "above 0"),
+        ("lab simulate --on-time 1", "below 1"),
+        ("lab simulate --blackout 5..3", "FROM..TO"),
+        ("lab simulate --delay gamma:500", "one-way delay"),
+        ("lab simulate --report /no/such/folder/report.html", "choose another file"),
+        ("lab replay", "--trace"),
+    ] {
+        refused(flags, words);
+    }
+}
+
+#[test]
+fn bad_recordings_are_refused_in_one_sentence() {
+    refused("lab replay --trace /no/such/file", "/no/such/file");
+    for (name, content, words) in [
+        ("empty", &b""[..], "no samples"),
+        ("prose", b"once upon a time\n", "none of the formats"),
+        ("row", b"time_s,rtt_ms\n0.1,fast\n", "line 2"),
+        ("bytes", b"\xff\xfe\x00\x01", ""),
+    ] {
+        let trace = scratch(name);
+        fs::write(&trace, content).expect("writable");
+        refused(&format!("lab replay --trace {}", trace.display()), words);
+        let _ = fs::remove_file(trace);
+    }
+}
+
+#[test]
+fn a_path_that_lets_nothing_through_is_told() {
+    refused("lab simulate --blackout 0..100000 --messages 10 --sessions 2", "no session");
+}
+
+#[test]
+fn keys_are_private_and_never_overwritten() {
+    let file = scratch("server.key");
+    let made = json(&format!("keygen --out {} --json", file.display()));
+    let public = made["public_key"].as_str().expect("text");
+    assert_eq!(public.len(), 43);
+    assert!(made["url"].as_str().is_some_and(|url| url.ends_with(&format!("#{public}"))));
+    let private = fs::read_to_string(&file).expect("written");
+    assert!(private.trim().len() == 43 && private.trim() != public);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = fs::metadata(&file).expect("it is there").permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
+    refused(&format!("keygen --out {}", file.display()), "not overwritten");
+    assert_eq!(fs::read_to_string(&file).expect("still there"), private);
+    let _ = fs::remove_file(file);
+}
+
+#[test]
+fn a_closed_pipe_is_nothing_to_talk_about() {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_punctual"))
+        .args(["policy", "curve", "--json", "--points", "2000"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program was built for this test");
+    drop(child.stdout.take());
+    let output = child.wait_with_output().expect("it ends");
+    assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success());
+}
+
+#[test]
+fn help_names_every_command() {
+    let help = String::from_utf8(punctual("--help").stdout).expect("text");
+    for command in ["demo", "serve", "send", "keygen", "policy", "lab"] {
+        assert!(help.contains(command), "{help}");
+    }
+}

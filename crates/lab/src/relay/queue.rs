@@ -1,0 +1,66 @@
+//! Packets under way, in the order in which they are due; of those due together, the first to come goes first.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// Most packets under way. At ten thousand packets a second and a second of delay a tenth of it is used.
+pub(super) const PACKETS_MAX: usize = 1 << 17;
+
+/// A heap of keys; the packets lie beside it, in buffers that are used again.
+#[derive(Debug)]
+pub(super) struct DelayQueue<Label> {
+    /// (due, number of the packet, place).
+    heap: BinaryHeap<Reverse<(u64, u64, usize)>>,
+    places: Vec<(Label, Vec<u8>)>,
+    free: Vec<usize>,
+    pushed: u64,
+    packets_max: usize,
+}
+
+impl<Label: Copy> DelayQueue<Label> {
+    pub(super) fn new(packets_max: usize) -> Self {
+        Self {
+            heap: BinaryHeap::new(),
+            places: Vec::new(),
+            free: Vec::new(),
+            pushed: 0,
+            packets_max,
+        }
+    }
+
+    /// Takes a copy of a packet; false when there is no room for it.
+    pub(super) fn push(&mut self, due_us: u64, label: Label, datagram: &[u8]) -> bool {
+        if self.heap.len() >= self.packets_max {
+            return false;
+        }
+        let place = match self.free.pop() {
+            Some(place) => place,
+            None => {
+                self.places.push((label, Vec::new()));
+                self.places.len() - 1
+            }
+        };
+        let (kept_label, bytes) = &mut self.places[place];
+        *kept_label = label;
+        bytes.clear();
+        bytes.extend_from_slice(datagram);
+        self.pushed += 1;
+        self.heap.push(Reverse((due_us, self.pushed, place)));
+        true
+    }
+
+    pub(super) fn next_due_us(&self) -> Option<u64> {
+        self.heap.peek().map(|entry| entry.0.0)
+    }
+
+    /// The next packet that is due by now, when it was due, and its label.
+    pub(super) fn pop_due(&mut self, now_us: u64) -> Option<(u64, Label, &[u8])> {
+        if self.next_due_us()? > now_us {
+            return None;
+        }
+        let Reverse((due_us, _, place)) = self.heap.pop()?;
+        self.free.push(place);
+        let (label, bytes) = &self.places[place];
+        Some((due_us, *label, bytes))
+    }
+}

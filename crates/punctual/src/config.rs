@@ -1,0 +1,111 @@
+//! How an endpoint behaves.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use punctual_net::crypto::AwsLc;
+use punctual_net::udp::SocketOptions;
+use punctual_policy::{Library, PolicyKind};
+use punctual_proto::{EndpointConfig, ServerConfig, TokenKey, limits};
+
+use crate::ServerKey;
+use crate::key::unix_seconds;
+
+/// How an endpoint behaves. The defaults suit most games; each field says when to touch it.
+///
+/// ```
+/// use punctual::Config;
+/// use std::time::Duration;
+///
+/// let config = Config { idle_timeout: Duration::from_secs(8), keep_alive: None, ..Config::default() };
+/// ```
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// What decides about redundancy. Default [`PolicyKind::Exact`]; the others are for comparison.
+    pub policy: PolicyKind,
+    /// A server with one admits only clients with a token sealed under it ([`TokenIssuer`](crate::TokenIssuer)). Default
+    /// none: everybody is admitted.
+    pub token_key: Option<TokenKey>,
+    /// Half-open handshakes from which on a server asks newcomers for a cookie, which costs them a round trip; 0 asks
+    /// always. Default 64: more at once than a game sees unless it is attacked.
+    pub cookie_threshold: usize,
+    /// Most sessions, up to 262,144 (the default). An idle one takes about 4 KiB.
+    pub sessions_max: usize,
+    /// Largest UDP payload to send or receive, 1,200 to 1,472 bytes. Default 1,472; what the path carries is found out
+    /// below that. Lower it where a tunnel is known to be narrow.
+    pub datagram_max: u16,
+    /// A session ends when nothing came from its peer for this long; the smaller of both sides' holds. Default 30 s.
+    /// Lower it to notice sooner that a player is gone.
+    pub idle_timeout: Duration,
+    /// A client's quiet session sends a small packet this often, so that address translation and the idle timeout do not
+    /// end it. Default 10 s; `None` for sessions that may end when they are quiet.
+    pub keep_alive: Option<Duration>,
+    /// How long a client tries each of a server's addresses. Default 5 s.
+    pub handshake_timeout: Duration,
+    /// Which of the process's endpoints on the same port this is, 0 to 63; part of its connection ids. Default 0.
+    pub thread: u8,
+    /// Bytes of datagrams that the kernel holds until they are received, and of those on their way out, as far as it
+    /// grants them. Default 4 MiB and 2 MiB: a full second of 3,000 packets.
+    pub socket_buffers: (usize, usize),
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        let options = SocketOptions::default();
+        Self {
+            policy: PolicyKind::Exact,
+            token_key: None,
+            cookie_threshold: limits::COOKIE_THRESHOLD,
+            sessions_max: limits::SESSIONS_MAX,
+            datagram_max: limits::MTU_MAX,
+            idle_timeout: Duration::from_secs(30),
+            keep_alive: Some(Duration::from_secs(10)),
+            handshake_timeout: Duration::from_secs(5),
+            thread: 0,
+            socket_buffers: (options.recv_buffer_bytes, options.send_buffer_bytes),
+        }
+    }
+}
+
+impl Config {
+    /// What the protocol needs to know of it. Its epoch is now.
+    pub(crate) fn endpoint(&self, key: Option<&ServerKey>) -> EndpointConfig {
+        let server = key.map(|key| ServerConfig {
+            token_key: self.token_key.clone(),
+            cookie_threshold: self.cookie_threshold,
+            epoch_unix_s: unix_seconds(SystemTime::now()),
+            ..ServerConfig::new(key.0.clone())
+        });
+        EndpointConfig {
+            server,
+            thread: self.thread,
+            sessions_max: self.sessions_max,
+            datagram_max: self.datagram_max,
+            idle_timeout: self.idle_timeout,
+            keep_alive: self.keep_alive,
+            handshake_timeout: self.handshake_timeout,
+            ..EndpointConfig::client(Arc::new(AwsLc), library(self.policy))
+        }
+    }
+
+    pub(crate) fn socket(&self) -> SocketOptions {
+        let (recv_buffer_bytes, send_buffer_bytes) = self.socket_buffers;
+        SocketOptions {
+            recv_buffer_bytes,
+            send_buffer_bytes,
+            ..SocketOptions::default()
+        }
+    }
+}
+
+/// The process's tables of this kind: endpoints share them, since they take a while to build and some memory.
+fn library(kind: PolicyKind) -> Arc<Library> {
+    static LIBRARIES: Mutex<Vec<Arc<Library>>> = Mutex::new(Vec::new());
+    let mut libraries = LIBRARIES.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(library) = libraries.iter().find(|library| library.kind() == kind) {
+        return Arc::clone(library);
+    }
+    let library = Arc::new(Library::new(kind));
+    libraries.push(Arc::clone(&library));
+    library
+}

@@ -1,0 +1,231 @@
+//! The protocol's endpoint, and where the events of its sessions go.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use punctual_proto::{
+    CloseCode, CloseReason, ConnectOptions, Endpoint, Event, Instant, MessageId, SendError,
+    SendOptions, SessionId,
+};
+
+use super::attempts::{Answer, Attempts, Opened};
+use super::{ACCEPTS_MAX, Core, Unresolved};
+use crate::inbox::Inbox;
+use crate::signal::Signal;
+use crate::{ConnectError, Message};
+
+/// What a session's handles and the driver thread share.
+pub(crate) type Mailbox = Signal<Inbox>;
+
+/// A client that has connected.
+#[derive(Debug)]
+pub(crate) struct Arrival {
+    pub(crate) id: SessionId,
+    pub(crate) identity: Vec<u8>,
+    pub(crate) remote: Option<SocketAddr>,
+    pub(crate) mailbox: Arc<Mailbox>,
+}
+
+struct Record {
+    mailbox: Arc<Mailbox>,
+    unresolved: Unresolved,
+}
+
+/// What the lock of a [`Core`] guards.
+pub(crate) struct State {
+    pub(crate) endpoint: Endpoint,
+    attempts: Attempts,
+    /// Sessions that the application has a handle of, or may ask for.
+    records: BTreeMap<SessionId, Record>,
+    /// Mailboxes that something was put into: their bells ring once the lock is free.
+    rings: Vec<Arc<Mailbox>>,
+    is_stopping: bool,
+}
+
+impl State {
+    pub(super) fn new(endpoint: Endpoint) -> Self {
+        Self {
+            endpoint,
+            attempts: Attempts::default(),
+            records: BTreeMap::new(),
+            rings: Vec::new(),
+            is_stopping: false,
+        }
+    }
+
+    pub(super) fn connect(
+        &mut self,
+        now: Instant,
+        addresses: VecDeque<SocketAddr>,
+        options: ConnectOptions,
+        answer: Arc<Answer>,
+    ) {
+        if self.is_stopping {
+            *answer.lock() = Some(Err(ConnectError::EndpointClosed));
+            return;
+        }
+        self.attempts
+            .begin(now, addresses, options, answer, &mut self.endpoint);
+    }
+
+    /// Nobody waits for the answer: a session that it has opened already goes too.
+    pub(super) fn cancel(&mut self, now: Instant, answer: &Arc<Answer>) {
+        self.attempts.cancel(now, answer, &mut self.endpoint);
+        if let Some(Ok(opened)) = answer.lock().take() {
+            self.forget(now, opened.id);
+        }
+    }
+
+    /// Hands a message to the protocol.
+    pub(crate) fn send(
+        &mut self,
+        now: Instant,
+        session: SessionId,
+        stream: u64,
+        data: &[u8],
+        options: SendOptions,
+    ) -> Result<MessageId, SendError> {
+        let result = self.endpoint.send(now, session, stream, data, options);
+        if let Some(record) = self.records.get_mut(&session) {
+            match &result {
+                Ok(id) => record.unresolved.push(*id, stream),
+                Err(SendError::Full { .. }) => record.mailbox.lock().is_full = true,
+                Err(_) => {}
+            }
+        }
+        result
+    }
+
+    /// The application has no handle of the session any more.
+    pub(crate) fn forget(&mut self, now: Instant, id: SessionId) {
+        if self.records.remove(&id).is_some() {
+            self.endpoint.close(now, id, CloseCode::DONE, "");
+            self.endpoint.hold_messages(id, false);
+        }
+    }
+
+    pub(super) const fn stop(&mut self) {
+        self.is_stopping = true;
+    }
+
+    pub(super) const fn is_stopping(&self) -> bool {
+        self.is_stopping
+    }
+
+    pub(super) fn handle_timeout(&mut self, now: Instant) {
+        self.attempts.handle_timeout(now, &mut self.endpoint);
+    }
+
+    pub(super) fn poll_timeout(&self) -> Option<Instant> {
+        self.attempts.poll_timeout()
+    }
+
+    /// Puts the protocol's events where they belong.
+    pub(super) fn dispatch(&mut self, now: Instant, core: &Core) {
+        while let Some((id, event)) = self.endpoint.poll_event() {
+            match event {
+                Event::Connected { identity } => self.on_connected(now, id, identity, core),
+                Event::Message { stream, data } => self.on_message(id, stream, data),
+                Event::Outcome { message, outcome } => {
+                    let Some(record) = self.records.get_mut(&id) else {
+                        continue;
+                    };
+                    if let Some(stream) = record.unresolved.take(message) {
+                        let mut inbox = record.mailbox.lock();
+                        inbox.push_outcome(stream, message, outcome);
+                        drop(inbox);
+                        ring_later(&mut self.rings, &record.mailbox);
+                    }
+                }
+                Event::Writable => {
+                    if let Some(record) = self.records.get(&id) {
+                        record.mailbox.lock().on_writable();
+                        ring_later(&mut self.rings, &record.mailbox);
+                    }
+                }
+                Event::Closed { why } => self.on_closed(now, id, why),
+                _ => {}
+            }
+        }
+    }
+
+    fn on_connected(&mut self, now: Instant, id: SessionId, identity: Vec<u8>, core: &Core) {
+        let mailbox = Arc::new(Mailbox::default());
+        let record = Record {
+            mailbox: Arc::clone(&mailbox),
+            unresolved: Unresolved::default(),
+        };
+        let remote = self.endpoint.remote(id);
+        if let Some(answer) = self.attempts.on_connected(now, id, &mut self.endpoint) {
+            self.records.insert(id, record);
+            *answer.lock() = Some(Ok(Opened {
+                id,
+                remote,
+                mailbox,
+            }));
+            answer.ring();
+            return;
+        }
+        let mut accepts = core.accepts.lock();
+        if accepts.waiting.len() >= ACCEPTS_MAX {
+            drop(accepts);
+            let reason = "the server accepts no more sessions";
+            self.endpoint.close(now, id, CloseCode::SHUTDOWN, reason);
+            return;
+        }
+        self.records.insert(id, record);
+        accepts.waiting.push_back(Arrival {
+            id,
+            identity,
+            remote,
+            mailbox,
+        });
+        drop(accepts);
+        core.accepts.ring();
+    }
+
+    fn on_message(&mut self, id: SessionId, stream: u64, data: Vec<u8>) {
+        let Some(record) = self.records.get(&id) else {
+            self.endpoint.recycle(data);
+            return;
+        };
+        let is_full = record.mailbox.lock().push_message(Message { stream, data });
+        ring_later(&mut self.rings, &record.mailbox);
+        if is_full {
+            self.endpoint.hold_messages(id, true);
+        }
+    }
+
+    fn on_closed(&mut self, now: Instant, id: SessionId, why: CloseReason) {
+        let stats = self.endpoint.session_stats(id);
+        match self.records.remove(&id) {
+            Some(record) => {
+                record.mailbox.lock().on_closed(why, stats);
+                ring_later(&mut self.rings, &record.mailbox);
+            }
+            None => self.attempts.on_failed(now, id, why),
+        }
+    }
+
+    /// Ends every session. What waits for the application is put into its inbox, over the inbox's limits: nothing more follows.
+    pub(super) fn close_all(&mut self, now: Instant, reason: &str) {
+        self.attempts.fail_all();
+        let sessions: Vec<SessionId> = self.records.keys().copied().collect();
+        for id in sessions {
+            self.endpoint.close(now, id, CloseCode::SHUTDOWN, reason);
+            self.endpoint.hold_messages(id, false);
+        }
+    }
+
+    pub(super) fn take_rings(&mut self, rings: &mut Vec<Arc<Mailbox>>) {
+        rings.append(&mut self.rings);
+    }
+}
+
+/// Events of a session mostly follow each other: comparing with the last one spares nearly all double rings.
+fn ring_later(rings: &mut Vec<Arc<Mailbox>>, mailbox: &Arc<Mailbox>) {
+    if rings.last().is_none_or(|last| !Arc::ptr_eq(last, mailbox)) {
+        rings.push(Arc::clone(mailbox));
+    }
+}

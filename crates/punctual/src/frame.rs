@@ -1,0 +1,316 @@
+//! An endpoint without a thread: polled once a frame by a game's own loop.
+//!
+//! ```
+//! use punctual::{Config, Event, SendOptions, ServerKey, frame};
+//! use std::time::Duration;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let mut server = frame::Endpoint::server(Config::default(), "127.0.0.1:0".parse()?, ServerKey::generate()?)?;
+//! let mut client = frame::Endpoint::client(Config::default())?;
+//! let session = client.connect(&server.url("127.0.0.1").expect("it is a server"))?;
+//!
+//! let mut answered = false;
+//! while !answered {
+//!     server.poll()?;
+//!     while let Some((from, event)) = server.next_event() {
+//!         if let Event::Message(message) = event {
+//!             server.send(from, 0, &message, SendOptions::within(Duration::from_millis(50)))?;
+//!         }
+//!     }
+//!     client.poll()?;
+//!     while let Some((_, event)) = client.next_event() {
+//!         match event {
+//!             Event::Connected { .. } => {
+//!                 client.send(session, 0, b"echo", SendOptions::default())?;
+//!             }
+//!             Event::Message(message) => answered = *message == *b"echo",
+//!             _ => {}
+//!         }
+//!     }
+//!     // ... the rest of the frame ...
+//! }
+//! # Ok(())
+//! # }
+//! ```
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use punctual_net::clock::Clock;
+use punctual_net::udp::{Driver, DriverError, Socket};
+use punctual_proto::{
+    CloseCode, ConnectOptions, ConnectToken, Event as ProtocolEvent, Forecast, MessageId,
+    PathReport, SendError, SendOptions, SessionId, SessionStats,
+};
+
+use crate::core::{Reach, Unresolved};
+use crate::endpoint::{bind_client, bind_server};
+use crate::resolve;
+use crate::{Config, ConnectError, EndpointError, Event, Message, PublicKey, ServerKey, ServerUrl};
+
+/// A socket with its sessions, driven by [`poll`](Self::poll). Nothing here waits or makes a thread, apart from the
+/// looking up of names and the building of policy tables.
+///
+/// Events that are not taken stay in the protocol, whose limits then slow the peers down. When it is dropped, the peers
+/// are told that it is shutting down.
+pub struct Endpoint {
+    driver: Driver,
+    reach: Reach,
+    key: Option<PublicKey>,
+    sessions: BTreeMap<SessionId, Unresolved>,
+}
+
+impl Endpoint {
+    /// A server on `address`; port 0 lets the system choose.
+    ///
+    /// # Errors
+    /// See [`EndpointError`].
+    pub fn server(
+        config: Config,
+        address: SocketAddr,
+        key: ServerKey,
+    ) -> Result<Self, EndpointError> {
+        let (socket, reach) = bind_server(&config, address).map_err(EndpointError::Bind)?;
+        Self::start(&config, socket, reach, Some(&key))
+    }
+
+    /// A client, on a port of the system's choice.
+    ///
+    /// # Errors
+    /// See [`EndpointError`].
+    pub fn client(config: Config) -> Result<Self, EndpointError> {
+        let (socket, reach) = bind_client(&config).map_err(EndpointError::Bind)?;
+        Self::start(&config, socket, reach, None)
+    }
+
+    fn start(
+        config: &Config,
+        socket: Socket,
+        reach: Reach,
+        key: Option<&ServerKey>,
+    ) -> Result<Self, EndpointError> {
+        let driver = Driver::new(config.endpoint(key), Arc::new(socket), Clock::start());
+        let driver = driver.map_err(|error| match error {
+            DriverError::Config(error) => EndpointError::Config(error),
+            DriverError::Entropy(error) => EndpointError::Entropy(error),
+            other => EndpointError::System(io::Error::other(other)),
+        })?;
+        Ok(Self {
+            driver,
+            reach,
+            key: key.map(ServerKey::public),
+            sessions: BTreeMap::new(),
+        })
+    }
+
+    /// Where its socket is bound.
+    #[must_use]
+    pub fn local_addr(&self) -> SocketAddr {
+        self.driver.socket().local_addr()
+    }
+
+    /// A server's URL, for clients that reach it at `host`; `None` on a client.
+    #[must_use]
+    pub fn url(&self, host: &str) -> Option<ServerUrl> {
+        let port = self.local_addr().port();
+        self.key.map(|key| ServerUrl::new(host, port, key))
+    }
+
+    /// Receives what is there, does what is due, sends what may leave. Call it at the beginning of a frame.
+    ///
+    /// # Errors
+    /// When the socket is of no more use.
+    pub fn poll(&mut self) -> io::Result<()> {
+        self.driver.turn().map(drop)
+    }
+
+    /// Sends what [`send`](Self::send) has queued since the last [`poll`](Self::poll), without receiving. Call it at the end of
+    /// a frame, so that messages do not wait for the next one.
+    ///
+    /// # Errors
+    /// When the socket is of no more use.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.driver.send().map(drop)
+    }
+
+    /// How long nothing is due, unless a datagram comes; `None` for ever. For loops that rest between frames.
+    #[must_use]
+    pub fn rests_for(&self) -> Option<Duration> {
+        self.driver.patience()
+    }
+
+    /// What has happened, one thing at a time; `None` until the next [`poll`](Self::poll).
+    pub fn next_event(&mut self) -> Option<(SessionId, Event)> {
+        loop {
+            let (id, event) = self.driver.endpoint_mut().poll_event()?;
+            if let Some(event) = self.translate(id, event) {
+                return Some((id, event));
+            }
+        }
+    }
+
+    fn translate(&mut self, id: SessionId, event: ProtocolEvent) -> Option<Event> {
+        Some(match event {
+            ProtocolEvent::Connected { identity } => {
+                self.sessions.entry(id).or_default();
+                Event::Connected { identity }
+            }
+            ProtocolEvent::Message { stream, data } => Event::Message(Message { stream, data }),
+            ProtocolEvent::Outcome { message, outcome } => Event::Outcome {
+                stream: self.sessions.get_mut(&id)?.take(message)?,
+                message,
+                outcome,
+            },
+            ProtocolEvent::Writable => Event::Writable,
+            ProtocolEvent::Closed { why } => {
+                self.sessions.remove(&id);
+                Event::Closed { why }
+            }
+            _ => return None,
+        })
+    }
+
+    /// Begins a session with a server; [`Event::Connected`] or [`Event::Closed`] follows. Of a name's addresses the first
+    /// IPv4 one is used, or else the first; looking a name up waits for the system, an address does not.
+    ///
+    /// # Errors
+    /// See [`ConnectError`]; a server that does not answer or refuses is an event.
+    pub fn connect<U>(&mut self, url: U) -> Result<SessionId, ConnectError>
+    where
+        U: TryInto<ServerUrl>,
+        ConnectError: From<U::Error>,
+    {
+        self.open(&url.try_into()?, None)
+    }
+
+    /// As [`connect`](Self::connect), with a token from the game's backend.
+    ///
+    /// # Errors
+    /// As [`connect`](Self::connect).
+    pub fn connect_with_token<U>(
+        &mut self,
+        url: U,
+        token: &ConnectToken,
+    ) -> Result<SessionId, ConnectError>
+    where
+        U: TryInto<ServerUrl>,
+        ConnectError: From<U::Error>,
+    {
+        self.open(&url.try_into()?, Some(token))
+    }
+
+    fn open(
+        &mut self,
+        url: &ServerUrl,
+        token: Option<&ConnectToken>,
+    ) -> Result<SessionId, ConnectError> {
+        let addresses = resolve::addresses(url, self.reach)?;
+        let first_ipv4 = addresses.iter().find(|address| address.is_ipv4());
+        let options = ConnectOptions {
+            remote: *first_ipv4.unwrap_or(&addresses[0]),
+            server_key: url.key().0,
+            token: token.cloned(),
+        };
+        let now = self.driver.now();
+        let id = self.driver.endpoint_mut().connect(now, &options)?;
+        self.sessions.insert(id, Unresolved::default());
+        Ok(id)
+    }
+
+    /// Sends a message on a stream of the session. It leaves by the next [`flush`](Self::flush) or [`poll`](Self::poll); the
+    /// deadline counts from now.
+    ///
+    /// # Errors
+    /// See [`SendError`].
+    pub fn send(
+        &mut self,
+        session: SessionId,
+        stream: u64,
+        data: &[u8],
+        options: SendOptions,
+    ) -> Result<MessageId, SendError> {
+        let now = self.driver.now();
+        let endpoint = self.driver.endpoint_mut();
+        let id = endpoint.send(now, session, stream, data, options)?;
+        self.sessions.entry(session).or_default().push(id, stream);
+        Ok(id)
+    }
+
+    /// What could be promised for a message of `len` bytes now.
+    ///
+    /// # Errors
+    /// As [`send`](Self::send), except for full queues.
+    pub fn forecast(
+        &mut self,
+        session: SessionId,
+        len: usize,
+        options: SendOptions,
+    ) -> Result<Forecast, SendError> {
+        let now = self.driver.now();
+        let endpoint = self.driver.endpoint_mut();
+        endpoint.forecast(now, session, len, &options)
+    }
+
+    /// Ends a session now: messages without an outcome are dropped. `reason` is for the peer's logs, at most 200 bytes.
+    pub fn close(&mut self, session: SessionId, code: CloseCode, reason: &str) {
+        let now = self.driver.now();
+        self.driver.endpoint_mut().close(now, session, code, reason);
+    }
+
+    /// Ends a session once all of its messages have an outcome; [`Event::Closed`] tells when.
+    pub fn finish(&mut self, session: SessionId) {
+        let now = self.driver.now();
+        let endpoint = self.driver.endpoint_mut();
+        endpoint.finish(now, session, CloseCode::DONE, "finished");
+    }
+
+    /// Gives the buffer of a message back, so that the next one needs no allocation.
+    pub fn recycle(&mut self, message: Message) {
+        self.driver.endpoint_mut().recycle(message.data);
+    }
+
+    /// What a session has counted; `None` when it is not there.
+    #[must_use]
+    pub fn stats(&self, session: SessionId) -> Option<SessionStats> {
+        self.driver.endpoint().session_stats(session)
+    }
+
+    /// What is known of a session's path now; `None` when it is not there.
+    #[must_use]
+    pub fn path(&self, session: SessionId) -> Option<PathReport> {
+        let now = self.driver.now();
+        self.driver.endpoint().path_report(now, session)
+    }
+
+    /// The peer's address.
+    #[must_use]
+    pub fn remote_addr(&self, session: SessionId) -> Option<SocketAddr> {
+        self.driver.endpoint().remote(session)
+    }
+}
+
+impl Drop for Endpoint {
+    fn drop(&mut self) {
+        let now = self.driver.now();
+        for &session in self.sessions.keys() {
+            let reason = "the endpoint is shutting down";
+            let endpoint = self.driver.endpoint_mut();
+            endpoint.close(now, session, CloseCode::SHUTDOWN, reason);
+        }
+        // Whom this does not reach finds out by the idle timeout.
+        let _ = self.driver.send();
+    }
+}
+
+impl fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Endpoint")
+            .field("driver", &self.driver)
+            .field("is_server", &self.key.is_some())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,85 @@
+//! `cargo xtask test`: everything that has to hold before a change is done.
+
+use std::fs;
+use std::process::{Command, ExitCode};
+use std::time::Duration;
+
+use crate::steps::{self, Done, StepResult, Steps, capture, cargo, cargo_command, show};
+use crate::{docs, licences, tools};
+
+/// Runs all steps; `is_quick` leaves out what takes long.
+pub(crate) fn run(is_quick: bool) -> ExitCode {
+    let slow = |step: fn() -> StepResult| {
+        move || match is_quick {
+            true => Ok(Done::Skipped("--quick".to_owned())),
+            false => step(),
+        }
+    };
+    let mut steps = Steps::new();
+    steps.step("tools", tools::provide);
+    steps.step("format", || cargo(&["fmt", "--all", "--check"]));
+    steps.step("file names in the docs", docs::check);
+    steps.step("licences", licences::check);
+    steps.step("clippy", clippy);
+    steps.step("documentation", documentation);
+    steps.step("tests", || cargo(&["test", "--workspace", "--features", "xtask/vectors"]));
+    steps.step("vectors are what the code writes", || cargo(&["xtask", "vectors", "--check"]));
+    steps.step("vectors decode by PROTOCOL.md alone", decode_vectors);
+    steps.step("fuzz targets, short", slow(fuzz));
+    steps.step("examples", slow(examples));
+    steps.step("demo", slow(demo));
+    steps.finish()
+}
+
+fn clippy() -> StepResult {
+    let lint = ["clippy", "--workspace", "--all-targets", "--features", "xtask/vectors"];
+    cargo(&[&lint[..], &["--", "-D", "warnings"]].concat())
+}
+
+fn documentation() -> StepResult {
+    let arguments = ["doc", "--workspace", "--no-deps", "--document-private-items"];
+    show(cargo_command().args(arguments).env("RUSTDOCFLAGS", "-D warnings"))
+}
+
+/// The second reading of PROTOCOL.md: a script that shares nothing with the code.
+fn decode_vectors() -> StepResult {
+    if !steps::works("python3", &["--version"]) {
+        return Ok(Done::Skipped("there is no python3".to_owned()));
+    }
+    show(Command::new("python3").arg("xtask/decode_vectors.py").current_dir(steps::root()))
+}
+
+/// The targets as ordinary tests over their corpora; fuzzing for hours is `cargo fuzz run`.
+fn fuzz() -> StepResult {
+    cargo(&["test", "--manifest-path", "fuzz/Cargo.toml"])
+}
+
+/// Every example is a program that ends by itself.
+fn examples() -> StepResult {
+    cargo(&["build", "--package", "punctual", "--examples"])?;
+    let sources = fs::read_dir(steps::root().join("crates/punctual/examples"))
+        .map_err(|error| format!("the examples cannot be listed: {error}"))?;
+    let mut names: Vec<_> = sources
+        .filter_map(|entry| entry.ok()?.path().file_stem().map(ToOwned::to_owned))
+        .collect();
+    names.sort();
+    let folder = steps::target_folder()?.join("examples");
+    for name in names {
+        let program = folder.join(name).with_extension(std::env::consts::EXE_EXTENSION);
+        steps::ends_within(&program, Duration::from_secs(60))?;
+    }
+    Ok(Done::Passed)
+}
+
+/// Real sockets, a short run: all four policies deliver everything.
+fn demo() -> StepResult {
+    let run = ["run", "--quiet", "--package", "punctual-cli", "--", "demo"];
+    let short = ["--seconds", "3", "--clients", "20", "--json"];
+    let output = capture(cargo_command().args(run).args(short))?;
+    let complete = output.replace(' ', "").matches("\"lost_messages\":0").count();
+    if complete == 4 {
+        return Ok(Done::Passed);
+    }
+    print!("{output}");
+    Err(format!("{complete} of 4 policies delivered everything"))
+}
