@@ -4,8 +4,7 @@
 //! - [`hello`]: a server's answer to a datagram, Noise included (slow: a Diffie-Hellman a case).
 //! - [`reassemble`]: symbols in any order, with losses and repetitions, against a model: every message arrives once.
 //! - [`trace`]: files of recorded networks.
-//! - `session`: whole sessions as sequences of operations. Its interpreter belongs to `crates/lab`, next to the virtual
-//!   network; add it here as one line and a file in `fuzz_targets/`.
+//! - [`session`]: whole sessions as operations over a hostile network; the interpreter is `punctual_lab::storm`.
 //!
 //! Two ways to run them:
 //!
@@ -19,6 +18,14 @@ mod reassemble;
 
 pub use decode::{decode, hello};
 pub use reassemble::reassemble;
+
+/// A storm whose choices are `data`.
+pub fn session(data: &[u8]) {
+    let mut choices = punctual_lab::storm::ByteChoices::new(data);
+    if let Err(broken) = punctual_lab::storm::storm(0, &mut choices) {
+        panic!("{broken}");
+    }
+}
 
 /// Reads a file of a recorded network.
 pub fn trace(data: &[u8]) {

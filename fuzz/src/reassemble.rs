@@ -65,24 +65,38 @@ impl Model {
         let k = usize::from(shape % 9) + 1;
         let symbol_len = usize::from(shape / 9) * 3 + 8;
         let index = self.messages.len();
-        let content: Vec<u8> = (0..usize::from(size) * 3).map(|i| (i * 31 + index * 7) as u8).collect();
+        let content: Vec<u8> = (0..usize::from(size) * 3)
+            .map(|i| (i * 31 + index * 7) as u8)
+            .collect();
         let mut rest = &content[..];
         for part in 0u8.. {
             let preamble = if part == 0 {
-                Preamble::First { stream: index as u64, message_len: content.len() }
+                Preamble::First {
+                    stream: index as u64,
+                    message_len: content.len(),
+                }
             } else {
                 Preamble::Later { index: part }
             };
             let mut head = [0; Preamble::LEN_MAX];
             let mut writer = Writer::new(&mut head);
             preamble.encode(&mut writer);
-            let head_len = writer.finish().expect("the buffer has a preamble's greatest length");
+            let head_len = writer
+                .finish()
+                .expect("the buffer has a preamble's greatest length");
             let mut data = head[..head_len].to_vec();
-            let (now, later) = rest.split_at(rest.len().min((k * symbol_len).saturating_sub(head_len)));
+            let (now, later) =
+                rest.split_at(rest.len().min((k * symbol_len).saturating_sub(head_len)));
             data.extend_from_slice(now);
             let number = self.blocks.len() as u64;
             let k = data.len().div_ceil(symbol_len) as u8;
-            self.blocks.push(Block { number, message: index, data, k, symbol_len });
+            self.blocks.push(Block {
+                number,
+                message: index,
+                data,
+                k,
+                symbol_len,
+            });
             rest = later;
             if rest.is_empty() {
                 break;
@@ -96,17 +110,34 @@ impl Model {
         if self.blocks.is_empty() {
             return;
         }
-        let Block { number, data, k, symbol_len, .. } = &self.blocks[block % self.blocks.len()];
+        let Block {
+            number,
+            data,
+            k,
+            symbol_len,
+            ..
+        } = &self.blocks[block % self.blocks.len()];
         let esi = (usize::from(esi) % (usize::from(*k) + 192)) as u8;
         let data = symbol(data, *k, *symbol_len, esi);
-        let frame = Symbol { source_symbols: *k, truncated_block: *number as u16, esi, data: &data };
+        let frame = Symbol {
+            source_symbols: *k,
+            truncated_block: *number as u16,
+            esi,
+            data: &data,
+        };
         match self.receiver.handle_symbol(&frame) {
             Reassembled::Nothing => {}
             Reassembled::Malformed => panic!("an honest peer's symbol is never malformed"),
             Reassembled::Message { stream, data } => {
                 let index = stream as usize;
-                assert_eq!(data, self.messages[index], "message {index} is not what was sent");
-                assert!(self.fates[index] != Fate::Arrived, "message {index} arrives twice");
+                assert_eq!(
+                    data, self.messages[index],
+                    "message {index} is not what was sent"
+                );
+                assert!(
+                    self.fates[index] != Fate::Arrived,
+                    "message {index} arrives twice"
+                );
                 self.fates[index] = Fate::Arrived;
             }
         }
@@ -114,10 +145,17 @@ impl Model {
 
     /// The sender gives a message up, and the receiver hears of it.
     fn give_up(&mut self, which: u8) {
-        let Some(index) = usize::from(which).checked_rem(self.messages.len()) else { return };
-        let mut blocks = self.blocks.iter().filter(|block| block.message == index).map(|block| block.number);
+        let Some(index) = usize::from(which).checked_rem(self.messages.len()) else {
+            return;
+        };
+        let mut blocks = self
+            .blocks
+            .iter()
+            .filter(|block| block.message == index)
+            .map(|block| block.number);
         let first = blocks.next().expect("every message has a block");
-        self.receiver.handle_abandon(first, 1 + blocks.count() as u64);
+        self.receiver
+            .handle_abandon(first, 1 + blocks.count() as u64);
         if self.fates[index] == Fate::UnderWay {
             self.fates[index] = Fate::GivenUp;
         }

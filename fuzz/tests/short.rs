@@ -32,7 +32,10 @@ fn seeds() -> Vec<Vec<u8>> {
     let mut seeds = Vec::new();
     for file in files {
         let text = std::fs::read_to_string(&file).expect("a file of vectors can be read");
-        collect(&serde_json::from_str(&text).expect("vectors are JSON"), &mut seeds);
+        collect(
+            &serde_json::from_str(&text).expect("vectors are JSON"),
+            &mut seeds,
+        );
     }
     seeds.sort();
     seeds.dedup();
@@ -44,7 +47,9 @@ fn collect(value: &serde_json::Value, seeds: &mut Vec<Vec<u8>>) {
     match value {
         serde_json::Value::String(text) => seeds.extend(unhex(text)),
         serde_json::Value::Array(values) => values.iter().for_each(|value| collect(value, seeds)),
-        serde_json::Value::Object(fields) => fields.values().for_each(|value| collect(value, seeds)),
+        serde_json::Value::Object(fields) => {
+            fields.values().for_each(|value| collect(value, seeds))
+        }
         _ => {}
     }
 }
@@ -53,12 +58,22 @@ fn unhex(text: &str) -> Option<Vec<u8>> {
     if !text.len().is_multiple_of(2) {
         return None;
     }
-    let digits: Option<Vec<u8>> = text.chars().map(|digit| digit.to_digit(16).map(|digit| digit as u8)).collect();
-    Some(digits?.chunks_exact(2).map(|pair| pair[0] << 4 | pair[1]).collect())
+    let digits: Option<Vec<u8>> = text
+        .chars()
+        .map(|digit| digit.to_digit(16).map(|digit| digit as u8))
+        .collect();
+    Some(
+        digits?
+            .chunks_exact(2)
+            .map(|pair| pair[0] << 4 | pair[1])
+            .collect(),
+    )
 }
 
 /// Bytes at which decoders branch.
-const TELLING: [u8; 14] = [0, 1, 2, 3, 7, 0x3f, 0x40, 0x7f, 0x80, 0x83, 0xa0, 0xbf, 0xc0, 0xff];
+const TELLING: [u8; 14] = [
+    0, 1, 2, 3, 7, 0x3f, 0x40, 0x7f, 0x80, 0x83, 0xa0, 0xbf, 0xc0, 0xff,
+];
 
 fn mutate(chance: &mut Chance, seeds: &[Vec<u8>], case: &mut Vec<u8>) {
     case.clear();
@@ -109,7 +124,10 @@ fn decoders_take_anything() {
 
 #[test]
 fn servers_take_any_hello() {
-    let hellos: Vec<_> = seeds().into_iter().filter(|seed| seed.len() >= 1200 && seed[0] == 0x80).collect();
+    let hellos: Vec<_> = seeds()
+        .into_iter()
+        .filter(|seed| seed.len() >= 1200 && seed[0] == 0x80)
+        .collect();
     run(punctual_fuzz::hello, &hellos, 2_000, 2);
 }
 
@@ -118,8 +136,13 @@ fn messages_arrive_once_whatever_the_network_does() {
     run(punctual_fuzz::reassemble, &seeds(), 5_000, 3);
     // Operations have no structure that a vector could be a seed of.
     let mut chance = Chance(4);
-    let random: Vec<Vec<u8>> =
-        (0..300).map(|_| (0..100 + chance.below(900)).map(|_| chance.next() as u8).collect()).collect();
+    let random: Vec<Vec<u8>> = (0..300)
+        .map(|_| {
+            (0..100 + chance.below(900))
+                .map(|_| chance.next() as u8)
+                .collect()
+        })
+        .collect();
     run(punctual_fuzz::reassemble, &random, 5_000, 5);
 }
 

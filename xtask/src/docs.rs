@@ -16,16 +16,24 @@ pub(crate) fn check() -> StepResult {
     let is_there = |name: &str| {
         let name = name.trim_end_matches('/');
         paths.iter().any(|path| {
-            path.strip_suffix(name).is_some_and(|before| before.is_empty() || before.ends_with('/'))
+            path.strip_suffix(name)
+                .is_some_and(|before| before.is_empty() || before.ends_with('/'))
         })
     };
     let names = named(&text);
-    let missing: Vec<&str> = names.iter().map(String::as_str).filter(|name| !is_there(name)).collect();
+    let missing: Vec<&str> = names
+        .iter()
+        .map(String::as_str)
+        .filter(|name| !is_there(name))
+        .collect();
     if missing.is_empty() {
         println!("   {} names, all there", names.len());
         Ok(Done::Passed)
     } else {
-        Err(format!("{PAGE} names what is not there: {}", missing.join(", ")))
+        Err(format!(
+            "{PAGE} names what is not there: {}",
+            missing.join(", ")
+        ))
     }
 }
 
@@ -68,16 +76,19 @@ fn expand(name: &str) -> Vec<String> {
         Some((before, inner, after))
     });
     match parts {
-        Some((before, inner, after)) => {
-            inner.split(',').map(|part| format!("{before}{}{after}", part.trim())).collect()
-        }
+        Some((before, inner, after)) => inner
+            .split(',')
+            .map(|part| format!("{before}{}{after}", part.trim()))
+            .collect(),
         None => vec![name.to_owned()],
     }
 }
 
 fn is_path(name: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./".contains(c);
-    let has_extension = [".rs", ".md", ".toml", ".py"].iter().any(|end| name.ends_with(end));
+    let has_extension = [".rs", ".md", ".toml", ".py"]
+        .iter()
+        .any(|end| name.ends_with(end));
     let is_inside = name.contains('/') && !name.starts_with('/') && !name.starts_with('.');
     name.chars().all(is_plain) && (has_extension || is_inside)
 }
@@ -90,7 +101,12 @@ mod tests {
     fn paths_are_told_from_words() {
         let text = "See `crates/proto/src/session/` and `acks.rs`, not `k/(1-p)` or `Endpoint`;\n```\n`no/thing`\n```\n\
                     or `path/{loss,rtt}.rs`, or /etc or `../shared/x`.";
-        let expected = ["crates/proto/src/session/", "acks.rs", "path/loss.rs", "path/rtt.rs"];
+        let expected = [
+            "crates/proto/src/session/",
+            "acks.rs",
+            "path/loss.rs",
+            "path/rtt.rs",
+        ];
         assert_eq!(named(text), expected);
     }
 }

@@ -20,13 +20,23 @@ pub(crate) fn check() -> StepResult {
         .map(|(package, licence)| format!("{package} ({licence})"))
         .collect();
     if !refused.is_empty() {
-        return Err(format!("deny.toml does not allow the licence of {}", refused.join(", ")));
+        return Err(format!(
+            "deny.toml does not allow the licence of {}",
+            refused.join(", ")
+        ));
     }
     println!("   {} packages, all under allowed licences", licences.len());
     let cargo = cargo_command().get_program().to_owned();
     if works(cargo, &["deny", "--version"]) {
         // Without advisories: those need a network, and change from day to day without a change of ours.
-        return show(cargo_command().args(["deny", "--all-features", "check", "bans", "licenses", "sources"]));
+        return show(cargo_command().args([
+            "deny",
+            "--all-features",
+            "check",
+            "bans",
+            "licenses",
+            "sources",
+        ]));
     }
     println!("   cargo-deny is not installed: sources and duplicates are not checked");
     Ok(Done::Passed)
@@ -34,7 +44,15 @@ pub(crate) fn check() -> StepResult {
 
 /// Package to licence expression, without duplicates.
 fn licences() -> Result<BTreeMap<String, String>, String> {
-    let shape = ["tree", "--workspace", "--all-features", "--edges", "normal,build", "--target", "all"];
+    let shape = [
+        "tree",
+        "--workspace",
+        "--all-features",
+        "--edges",
+        "normal,build",
+        "--target",
+        "all",
+    ];
     let lines = ["--prefix", "none", "--format", "{p}|{l}"];
     let output = capture(cargo_command().args(shape).args(lines))?;
     let pair = |line: &str| {
@@ -48,7 +66,9 @@ fn licences() -> Result<BTreeMap<String, String>, String> {
 
 /// The strings of `allow = [..]` in deny.toml.
 fn allowed(rules: &str) -> Vec<&str> {
-    let list = rules.lines().skip_while(|line| !line.starts_with("allow = ["));
+    let list = rules
+        .lines()
+        .skip_while(|line| !line.starts_with("allow = ["));
     let list = list.skip(1).take_while(|line| !line.starts_with(']'));
     list.filter_map(|line| line.split('"').nth(1)).collect()
 }
@@ -56,7 +76,10 @@ fn allowed(rules: &str) -> Vec<&str> {
 /// Whether an SPDX expression can be met with allowed licences alone.
 fn is_allowed(expression: &str, allowed: &[&str]) -> bool {
     // Old manifests write `MIT/Apache-2.0`.
-    let spaced = expression.replace('/', " OR ").replace('(', " ( ").replace(')', " ) ");
+    let spaced = expression
+        .replace('/', " OR ")
+        .replace('(', " ( ")
+        .replace(')', " ) ");
     let mut words = spaced.split_whitespace().peekable();
     let result = either(&mut words, allowed);
     result && words.next().is_none()
@@ -121,7 +144,8 @@ mod tests {
 
     #[test]
     fn the_list_is_read() {
-        let rules = "[licenses]\nallow = [\n  \"MIT\",\n  \"ISC\", # of aws-lc\n]\nother = [\n \"x\",\n]\n";
+        let rules =
+            "[licenses]\nallow = [\n  \"MIT\",\n  \"ISC\", # of aws-lc\n]\nother = [\n \"x\",\n]\n";
         assert_eq!(allowed(rules), ["MIT", "ISC"]);
     }
 }

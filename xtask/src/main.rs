@@ -38,6 +38,15 @@ fn vectors(rest: &[&str]) -> ExitCode {
 /// Runs this program again, with the feature.
 #[cfg(not(feature = "vectors"))]
 fn vectors(rest: &[&str]) -> ExitCode {
-    let run = ["run", "--quiet", "--package", "xtask", "--features", "vectors", "--", "vectors"];
+    let run = [
+        "run",
+        "--quiet",
+        "--package",
+        "xtask",
+        "--features",
+        "vectors",
+        "--",
+        "vectors",
+    ];
     steps::exit_code(&steps::cargo(&[&run, rest].concat()))
 }

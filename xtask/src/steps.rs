@@ -146,11 +146,16 @@ pub(crate) fn works(program: impl Into<OsString>, arguments: &[&str]) -> bool {
 pub(crate) fn ends_within(program: &Path, limit: Duration) -> Result<(), String> {
     let name = program.display();
     println!("   {name}");
-    let child = Command::new(program).current_dir(root()).stdout(Stdio::null()).spawn();
+    let child = Command::new(program)
+        .current_dir(root())
+        .stdout(Stdio::null())
+        .spawn();
     let mut child = child.map_err(|error| format!("`{name}` did not start: {error}"))?;
     let begin = Instant::now();
     loop {
-        let status = child.try_wait().map_err(|error| format!("`{name}` is lost: {error}"))?;
+        let status = child
+            .try_wait()
+            .map_err(|error| format!("`{name}` is lost: {error}"))?;
         match status {
             Some(status) if status.success() => return Ok(()),
             Some(status) => return Err(format!("`{name}` ended with {status}")),
@@ -176,5 +181,8 @@ fn words(command: &Command) -> String {
     let program = Path::new(command.get_program());
     let name = program.file_name().unwrap_or(program.as_os_str());
     let words = std::iter::once(name).chain(command.get_args());
-    words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
+    words
+        .map(|word| word.to_string_lossy())
+        .collect::<Vec<_>>()
+        .join(" ")
 }

@@ -18,13 +18,17 @@ pub(crate) fn run(is_quick: bool) -> ExitCode {
     let mut steps = Steps::new();
     steps.step("tools", tools::provide);
     steps.step("format", || cargo(&["fmt", "--all", "--check"]));
-    steps.step("file names in the docs", docs::check);
     steps.step("licences", licences::check);
     steps.step("clippy", clippy);
     steps.step("documentation", documentation);
-    steps.step("tests", || cargo(&["test", "--workspace", "--features", "xtask/vectors"]));
-    steps.step("vectors are what the code writes", || cargo(&["xtask", "vectors", "--check"]));
+    steps.step("tests", || {
+        cargo(&["test", "--workspace", "--features", "xtask/vectors"])
+    });
+    steps.step("vectors are what the code writes", || {
+        cargo(&["xtask", "vectors", "--check"])
+    });
     steps.step("vectors decode by PROTOCOL.md alone", decode_vectors);
+    steps.step("file names in the docs", docs::check);
     steps.step("fuzz targets, short", slow(fuzz));
     steps.step("examples", slow(examples));
     steps.step("demo", slow(demo));
@@ -32,13 +36,28 @@ pub(crate) fn run(is_quick: bool) -> ExitCode {
 }
 
 fn clippy() -> StepResult {
-    let lint = ["clippy", "--workspace", "--all-targets", "--features", "xtask/vectors"];
+    let lint = [
+        "clippy",
+        "--workspace",
+        "--all-targets",
+        "--features",
+        "xtask/vectors",
+    ];
     cargo(&[&lint[..], &["--", "-D", "warnings"]].concat())
 }
 
 fn documentation() -> StepResult {
-    let arguments = ["doc", "--workspace", "--no-deps", "--document-private-items"];
-    show(cargo_command().args(arguments).env("RUSTDOCFLAGS", "-D warnings"))
+    let arguments = [
+        "doc",
+        "--workspace",
+        "--no-deps",
+        "--document-private-items",
+    ];
+    show(
+        cargo_command()
+            .args(arguments)
+            .env("RUSTDOCFLAGS", "-D warnings"),
+    )
 }
 
 /// The second reading of PROTOCOL.md: a script that shares nothing with the code.
@@ -46,7 +65,11 @@ fn decode_vectors() -> StepResult {
     if !steps::works("python3", &["--version"]) {
         return Ok(Done::Skipped("there is no python3".to_owned()));
     }
-    show(Command::new("python3").arg("xtask/decode_vectors.py").current_dir(steps::root()))
+    show(
+        Command::new("python3")
+            .arg("xtask/decode_vectors.py")
+            .current_dir(steps::root()),
+    )
 }
 
 /// The targets as ordinary tests over their corpora; fuzzing for hours is `cargo fuzz run`.
@@ -65,7 +88,9 @@ fn examples() -> StepResult {
     names.sort();
     let folder = steps::target_folder()?.join("examples");
     for name in names {
-        let program = folder.join(name).with_extension(std::env::consts::EXE_EXTENSION);
+        let program = folder
+            .join(name)
+            .with_extension(std::env::consts::EXE_EXTENSION);
         steps::ends_within(&program, Duration::from_secs(60))?;
     }
     Ok(Done::Passed)
@@ -76,7 +101,10 @@ fn demo() -> StepResult {
     let run = ["run", "--quiet", "--package", "punctual-cli", "--", "demo"];
     let short = ["--seconds", "3", "--clients", "20", "--json"];
     let output = capture(cargo_command().args(run).args(short))?;
-    let complete = output.replace(' ', "").matches("\"lost_messages\":0").count();
+    let complete = output
+        .replace(' ', "")
+        .matches("\"lost_messages\":0")
+        .count();
     if complete == 4 {
         return Ok(Done::Passed);
     }

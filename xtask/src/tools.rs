@@ -7,7 +7,9 @@ use crate::steps::{Done, StepResult, cargo_command, show, works};
 /// Provides rustfmt, clippy and python3.
 pub(crate) fn provide() -> StepResult {
     if !works("cc", &["--version"]) {
-        return Err("there is no C compiler: install one that is called as `cc` (gcc or clang)".to_owned());
+        return Err(
+            "there is no C compiler: install one that is called as `cc` (gcc or clang)".to_owned(),
+        );
     }
     for (command, component) in [("fmt", "rustfmt"), ("clippy", "clippy")] {
         let cargo = cargo_command().get_program().to_owned();

@@ -8,7 +8,9 @@ use crate::failure::Failure;
 /// The arguments of the program. `--help` and `--version` are printed, and end it.
 pub(crate) fn parse<T: CommandFactory + FromArgMatches>() -> Result<T, Failure> {
     let matches = with_negative_numbers(T::command()).try_get_matches();
-    matches.and_then(|matches| T::from_arg_matches(&matches)).map_err(usage)
+    matches
+        .and_then(|matches| T::from_arg_matches(&matches))
+        .map_err(usage)
 }
 
 /// So that `--loss -1` is told what a loss is, and not that there is no flag `-1`.
@@ -29,8 +31,12 @@ fn usage(error: clap::Error) -> Failure {
     let mut paragraphs = text.split("\n\n");
     let first = paragraphs.next().unwrap_or_default();
     // A tip (`a similar argument exists`) is worth keeping; the usage line and the pointer to --help are not.
-    let tip = paragraphs.next().filter(|paragraph| paragraph.contains("tip:"));
-    let words = first.split_whitespace().chain(tip.unwrap_or_default().split_whitespace());
+    let tip = paragraphs
+        .next()
+        .filter(|paragraph| paragraph.contains("tip:"));
+    let words = first
+        .split_whitespace()
+        .chain(tip.unwrap_or_default().split_whitespace());
     let sentence = words.collect::<Vec<_>>().join(" ");
     Failure::bad_input(sentence.trim_start_matches("error: "))
 }

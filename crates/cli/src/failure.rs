@@ -46,6 +46,9 @@ pub(crate) fn exit_code(result: Result<(), Failure>) -> ExitCode {
         Err(Failure::Interrupted) => ("interrupted".to_owned(), 130),
     };
     // Nobody is left to tell when this fails.
-    let _ = io::Write::write_all(&mut io::stderr(), format!("punctual: {sentence}\n").as_bytes());
+    let _ = io::Write::write_all(
+        &mut io::stderr(),
+        format!("punctual: {sentence}\n").as_bytes(),
+    );
     ExitCode::from(code)
 }

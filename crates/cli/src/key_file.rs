@@ -32,7 +32,9 @@ pub(crate) fn create(path: &Path, key: &ServerKey) -> Result<(), Failure> {
     let line = encode(&key.private()) + "\n";
     file.write_all(line.as_bytes())
         .and_then(|()| file.sync_all())
-        .map_err(|error| Failure::failed(format_args!("{} was not written: {error}", path.display())))
+        .map_err(|error| {
+            Failure::failed(format_args!("{} was not written: {error}", path.display()))
+        })
 }
 
 /// Reads what [`create`] wrote.

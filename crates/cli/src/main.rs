@@ -1,8 +1,8 @@
 //! The punctual program: a table of contents. Each command is a module with its arguments (`Args`) and what it does (`run`).
 //!
-//! Shared by all: `arguments` (reads the command line), `failure` (what went wrong, what to do next, exit codes), `output` (tables and JSON on standard output),
-//! `progress` (a bar on standard error), `interrupt` (Ctrl-C),
-//! `values` (what flags accept), `key_file` (a server's private key).
+//! Shared by all: `arguments` (reads the command line), `values` (what flags accept), `failure` (what went wrong, what to do
+//! next, exit codes), `output` (tables, JSON and files), `progress` (a bar on standard error), `interrupt` (Ctrl-C),
+//! `scoreboard` (policies as columns), `key_file` (a server's private key).
 #![forbid(unsafe_code)]
 
 mod arguments;
@@ -27,7 +27,12 @@ use failure::Failure;
 
 /// Messages that keep their deadlines: try it, run it between two machines, ask what it costs, prove it on a network.
 #[derive(Parser)]
-#[command(name = "punctual", version, propagate_version = true, arg_required_else_help = true)]
+#[command(
+    name = "punctual",
+    version,
+    propagate_version = true,
+    arg_required_else_help = true
+)]
 struct Cli {
     #[command(subcommand)]
     command: Command,

@@ -56,7 +56,11 @@ pub(crate) struct OutputFile {
 impl OutputFile {
     /// Opens the file for writing. What it held stays until [`OutputFile::write`].
     pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
-        let opened = OpenOptions::new().write(true).create(true).truncate(false).open(path);
+        let opened = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(path);
         let file = opened.map_err(|error| {
             Failure::bad_input(format_args!(
                 "{} cannot be written ({error}); choose another file",
@@ -77,7 +81,10 @@ impl OutputFile {
         // Pipes and devices cannot be cut, and need not be.
         let _ = self.file.set_len(0);
         self.file.write_all(text.as_bytes()).map_err(|error| {
-            Failure::failed(format_args!("{} was not written: {error}", self.path.display()))
+            Failure::failed(format_args!(
+                "{} was not written: {error}",
+                self.path.display()
+            ))
         })?;
         note(&format!("wrote {}", self.path.display()));
         Ok(())
@@ -94,7 +101,10 @@ pub(crate) fn note(text: &str) {
 pub(crate) fn command_line() -> String {
     let given = std::env::args_os().skip(1);
     let words = given.map(|word| quoted(&word.to_string_lossy()));
-    std::iter::once("punctual".to_owned()).chain(words).collect::<Vec<_>>().join(" ")
+    std::iter::once("punctual".to_owned())
+        .chain(words)
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 fn quoted(word: &str) -> String {
@@ -124,7 +134,10 @@ mod tests {
 
     #[test]
     fn tables_are_aligned() {
-        let rows = [vec!["a".to_owned(), "1".to_owned()], vec!["bcd".to_owned(), "23".to_owned()]];
+        let rows = [
+            vec!["a".to_owned(), "1".to_owned()],
+            vec!["bcd".to_owned(), "23".to_owned()],
+        ];
         assert_eq!(table(&rows), "a     1\nbcd  23\n");
     }
 }

@@ -1,19 +1,292 @@
 //! `punctual send`: a stream of messages to a `punctual serve`, with the statistics as they come.
+//!
+//! Nobody sees both clocks here: latencies are those of the messages' outcomes, by the clock offset that the session measures,
+//! and right to within the bound that comes with each.
+
+mod tally;
+mod view;
+
+use std::time::{Duration, Instant};
+
+use punctual::{
+    CloseReason, Config, ConnectError, Delivery, Endpoint, MessageId, Outcome, PolicyKind, SendError,
+    SendOptions, ServerUrl, Session, Stream, StreamConfig,
+};
+use punctual_lab::stats::Report;
+use serde_json::{Value, json};
 
 use crate::failure::Failure;
+use crate::scoreboard;
+use crate::{interrupt, output, values};
+use tally::Tally;
+use view::View;
+
+/// After the last message, how long outcomes may take: a session without a sign of life ends after 30 s.
+const DRAIN_MAX: Duration = Duration::from_secs(40);
+/// The same after Ctrl-C.
+const DRAIN_INTERRUPTED: Duration = Duration::from_secs(2);
+/// Time between two looks at Ctrl-C.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// Send a stream of messages to a `punctual serve` and print how they fare.
+///
+/// Whether the promise was kept is said plainly; it does not change the exit code, which is 0 when the messages could be sent, 1 when
+/// the server could not be reached, 2 when the URL or a flag makes no sense.
 #[derive(clap::Args)]
+#[command(after_help = "Example:\n  punctual send 'punctual://game.example:7777#KEY' --rate 50 --deadline-ms 150 --on-time 0.999")]
 pub(crate) struct Args {
-    /// Print one JSON object instead of a table.
+    /// The server, as `punctual serve` prints it: punctual://HOST:PORT#KEY. Quote it, for the shell's sake.
+    url: String,
+    /// Bytes of a message.
+    #[arg(long, default_value_t = 2048, value_parser = clap::value_parser!(u32).range(0..=262_144))]
+    bytes: u32,
+    /// Messages a second.
+    #[arg(long, value_name = "N", default_value = "10", value_parser = rate)]
+    rate: f64,
+    /// When a message is late.
+    #[arg(long, value_name = "MS", default_value = "150", value_parser = values::millis_above_zero)]
+    deadline_ms: Duration,
+    /// Share of messages that shall be on time.
+    #[arg(long, value_name = "SHARE", default_value = "0.999", value_parser = values::on_time)]
+    on_time: f64,
+    /// For how long messages are sent.
+    #[arg(long, value_name = "S", default_value = "10", value_parser = seconds, conflicts_with = "count")]
+    seconds: f64,
+    /// How many messages are sent.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
+    count: Option<u64>,
+    /// What decides about redundancy: exact, pangolin, retransmit, or fixed(N), also written fixed:N.
+    #[arg(long, default_value = "exact", value_parser = policy)]
+    policy: PolicyKind,
+    /// Print one JSON object: `settings`, and `policies`, a list of one {`policy`, `messages`, `latency_ms` {`p50`, `p95`, `p99`,
+    /// `p99_5`, `p99_9`, `max`; null: never}, `late_share`, `late_share_95` [low, high], `predicted_late_share`,
+    /// `recovery_overhead`, `encapsulation_overhead`, `lost_messages`, `seed`}.
     #[arg(long)]
     json: bool,
 }
 
+impl Args {
+    fn messages(&self) -> u64 {
+        self.count
+            .unwrap_or_else(|| (self.seconds * self.rate).round().max(1.0) as u64)
+    }
+
+    fn send_options(&self) -> SendOptions {
+        SendOptions::within(self.deadline_ms).on_time(self.on_time as f32)
+    }
+}
+
 /// Runs the command.
 pub(crate) fn run(args: Args) -> Result<(), Failure> {
-    let _ = args.json;
-    Err(Failure::failed(
-        "this command is not built yet; try `punctual lab simulate`",
-    ))
+    let url: ServerUrl = args.url.parse().map_err(Failure::bad_input)?;
+    let config = Config {
+        policy: args.policy,
+        ..Config::default()
+    };
+    let endpoint = Endpoint::client(config).map_err(Failure::failed)?;
+    // Until here Ctrl-C ends the program; from here on it ends the sending.
+    let session = endpoint.connect_blocking(&url).map_err(|error| unreachable(&url, error))?;
+    interrupt::watch();
+    let stream = StreamConfig::new(Delivery::Reliable).outcomes_kept(1 << 16);
+    let stream = session.open_stream(stream).map_err(Failure::failed)?;
+    if !args.json {
+        output::print(&introduction(&args, &url, &session))?;
+    }
+    let mut sending = Sending::new(&args, stream);
+    let course = sending.run();
+    sending.view.clear();
+    let stats = session.stats();
+    let path = session.path();
+    let report = Report {
+        settings: settings(&args, &url, &sending.tally, path.as_ref()),
+        policies: vec![sending.tally.summary(args.policy, stats.as_ref())],
+    };
+    if args.json {
+        output::print_json(&report)?;
+    } else {
+        output::print(&conclusion(&args, &report, &sending.tally))?;
+    }
+    match course {
+        Course::Complete => {
+            // Every message has its outcome, so this takes no longer than a farewell.
+            session.finish_blocking();
+            Ok(())
+        }
+        Course::Interrupted => Err(Failure::Interrupted),
+        Course::Ended(why) => Err(Failure::failed(format_args!(
+            "the session ended before its time: {why}"
+        ))),
+    }
+}
+
+/// How the sending came to its end.
+enum Course {
+    Complete,
+    Interrupted,
+    Ended(CloseReason),
+}
+
+/// Messages on their way out, and outcomes on their way in.
+struct Sending<'a> {
+    args: &'a Args,
+    stream: Stream,
+    tally: Tally,
+    view: View,
+    message: Vec<u8>,
+}
+
+impl<'a> Sending<'a> {
+    fn new(args: &'a Args, stream: Stream) -> Self {
+        Self {
+            args,
+            stream,
+            tally: Tally::default(),
+            view: View::new(args.messages(), args.json),
+            message: (0..args.bytes).map(|i| (i.wrapping_mul(167) >> 3) as u8).collect(),
+        }
+    }
+
+    fn run(&mut self) -> Course {
+        let start = Instant::now();
+        for number in 0..self.args.messages() {
+            let due = start + Duration::from_secs_f64(number as f64 / self.args.rate);
+            if let Err(course) = self.take_until(due, false) {
+                return self.cut_short(course);
+            }
+            match self.stream.send(&self.message, self.args.send_options()) {
+                Ok(message) => self.tally.on_sent(message),
+                // What cannot be accepted in time would only be late.
+                Err(SendError::Full { .. }) => self.tally.on_refused(),
+                Err(SendError::Closed { why }) => {
+                    let why = why.or_else(|| self.stream.session().close_reason());
+                    return self.cut_short(Course::Ended(why.unwrap_or(CloseReason::IdleTimeout)));
+                }
+                Err(_) => unreachable!("the arguments were checked against the same bounds"),
+            }
+        }
+        match self.take_until(Instant::now() + DRAIN_MAX, true) {
+            Ok(()) => Course::Complete,
+            Err(course) => self.cut_short(course),
+        }
+    }
+
+    /// Takes outcomes until a time, or until none is outstanding.
+    fn take_until(&mut self, until: Instant, is_last: bool) -> Result<(), Course> {
+        loop {
+            self.view.show(&self.tally);
+            if interrupt::is_pressed() {
+                return Err(Course::Interrupted);
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() || (is_last && self.tally.outstanding() == 0) {
+                return Ok(());
+            }
+            match self.stream.next_outcome_timeout(left.min(LOOK_EVERY)) {
+                Ok(Some((message, outcome))) => self.on_outcome(message, outcome),
+                Ok(None) => {}
+                Err(closed) => return Err(Course::Ended(closed.why)),
+            }
+        }
+    }
+
+    fn on_outcome(&mut self, message: MessageId, outcome: Outcome) {
+        self.tally.on_outcome(message, outcome);
+    }
+
+    /// After Ctrl-C, what is under way gets a moment to arrive.
+    fn cut_short(&mut self, course: Course) -> Course {
+        let until = Instant::now() + DRAIN_INTERRUPTED;
+        while matches!(course, Course::Interrupted) && self.tally.outstanding() > 0 && Instant::now() < until {
+            match self.stream.next_outcome_timeout(LOOK_EVERY) {
+                Ok(Some((message, outcome))) => self.on_outcome(message, outcome),
+                Ok(None) => self.view.show(&self.tally),
+                Err(_) => break,
+            }
+        }
+        course
+    }
+}
+
+fn unreachable(url: &ServerUrl, error: ConnectError) -> Failure {
+    match error {
+        ConnectError::Url(_) | ConnectError::Key => Failure::bad_input(error),
+        _ => Failure::failed(format_args!("{}:{}: {error}", url.host(), url.port())),
+    }
+}
+
+fn introduction(args: &Args, url: &ServerUrl, session: &Session) -> String {
+    let mut text = format!(
+        "{} messages of {} bytes to {}:{}, {} a second; {} % shall arrive within {} ms.\n",
+        scoreboard::count(args.messages()),
+        args.bytes,
+        url.host(),
+        url.port(),
+        args.rate,
+        exact_percent(args.on_time),
+        millis(args.deadline_ms)
+    );
+    if let Some(path) = session.path() {
+        text += &format!("Round trip of the handshake: {:.1} ms.\n", millis(path.rtt));
+    }
+    text.push('\n');
+    text
+}
+
+fn conclusion(args: &Args, report: &Report, tally: &Tally) -> String {
+    let mut text = scoreboard::table(&report.policies);
+    text.push('\n');
+    for summary in &report.policies {
+        text += &format!("{}.\n", scoreboard::verdict(summary, args.on_time));
+    }
+    for note in tally.notes() {
+        text += &format!("Note: {note}.\n");
+    }
+    text
+}
+
+fn settings(args: &Args, url: &ServerUrl, tally: &Tally, path: Option<&punctual::PathReport>) -> Value {
+    json!({
+        "command": output::command_line(),
+        "version": env!("CARGO_PKG_VERSION"),
+        "server": url.to_string(),
+        "message_bytes": args.bytes,
+        "messages": args.messages(),
+        "rate_per_s": args.rate,
+        "deadline_ms": millis(args.deadline_ms),
+        "on_time": args.on_time,
+        "refused_messages": tally.refused(),
+        "latency_bound_p50_ms": tally.bound_p50_ms(),
+        "late_because": tally.reasons(),
+        "rtt_ms": path.map(|path| millis(path.rtt)),
+        "rtt_min_ms": path.map(|path| millis(path.rtt_min)),
+        "loss": path.map(|path| path.loss),
+        "notes": tally.notes(),
+    })
+}
+
+fn millis(duration: Duration) -> f64 {
+    (duration.as_secs_f64() * 1e6).round() / 1e3
+}
+
+fn exact_percent(share: f64) -> f64 {
+    (share * 1e9).round() / 1e7
+}
+
+fn rate(text: &str) -> Result<f64, String> {
+    let value = text.parse::<f64>().ok();
+    value
+        .filter(|rate| (0.01..=100_000.0).contains(rate))
+        .ok_or_else(|| "expected messages a second, from 0.01 to 100000".to_owned())
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    let value = text.parse::<f64>().ok();
+    value
+        .filter(|seconds| *seconds > 0.0 && *seconds <= 604_800.0)
+        .ok_or_else(|| "expected seconds above 0, up to a week (604800)".to_owned())
+}
+
+fn policy(text: &str) -> Result<PolicyKind, String> {
+    text.parse()
+        .map_err(|error: punctual::ParsePolicyKindError| error.to_string())
 }

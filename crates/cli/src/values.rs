@@ -6,26 +6,42 @@ use punctual_lab::channel::RttSplit;
 
 /// A share from 0 to 1.
 pub(crate) fn share(text: &str) -> Result<f64, String> {
-    number(text, |value| (0.0..=1.0).contains(&value), "a share from 0 to 1, such as 0.02")
+    number(
+        text,
+        |value| (0.0..=1.0).contains(&value),
+        "a share from 0 to 1, such as 0.02",
+    )
 }
 
 /// A loss: at least 0 and below 1.
 pub(crate) fn loss(text: &str) -> Result<f64, String> {
     let fits = |value| (0.0..1.0).contains(&value);
-    number(text, fits, "a share of packets, at least 0 and below 1, such as 0.02")
+    number(
+        text,
+        fits,
+        "a share of packets, at least 0 and below 1, such as 0.02",
+    )
 }
 
 /// A target: above 0 and below 1.
 pub(crate) fn on_time(text: &str) -> Result<f64, String> {
     // The policies' tables end at this miss target.
     let fits = |value| value > 0.0 && 1.0 - value >= f64::from(punctual_policy::MISS_TARGET_MIN);
-    number(text, fits, "a share of messages above 0 and below 1, such as 0.999")
+    number(
+        text,
+        fits,
+        "a share of messages above 0 and below 1, such as 0.999",
+    )
 }
 
 /// A miss target, as the policies take it.
 pub(crate) fn miss(text: &str) -> Result<f64, String> {
     let fits = |value| value >= f64::from(punctual_policy::MISS_TARGET_MIN) && value < 1.0;
-    number(text, fits, "a share of messages from 1e-9 to below 1, such as 0.001")
+    number(
+        text,
+        fits,
+        "a share of messages from 1e-9 to below 1, such as 0.001",
+    )
 }
 
 /// Milliseconds, from 0 to an hour.
@@ -86,11 +102,18 @@ pub(crate) fn blackout(text: &str) -> Result<(Duration, Duration), String> {
     let expected = || "expected FROM..TO in seconds, such as 10..13.5".to_owned();
     let (from, until) = text.split_once("..").ok_or_else(expected)?;
     let seconds = |text: &str| {
-        let value = text.parse::<f64>().ok().filter(|value| (0.0..=1e7).contains(value));
+        let value = text
+            .parse::<f64>()
+            .ok()
+            .filter(|value| (0.0..=1e7).contains(value));
         value.map(Duration::from_secs_f64).ok_or_else(expected)
     };
     let span = (seconds(from)?, seconds(until)?);
-    if span.0 < span.1 { Ok(span) } else { Err(expected()) }
+    if span.0 < span.1 {
+        Ok(span)
+    } else {
+        Err(expected())
+    }
 }
 
 fn number(text: &str, fits: impl Fn(f64) -> bool, expected: &str) -> Result<f64, String> {
@@ -116,7 +139,9 @@ mod tests {
         for text in ["", "NaN", "-1", "1e9", "inf"] {
             assert!(millis(text).is_err() && megabits(text).is_err(), "{text}");
         }
-        for text in ["5", "5..", "..5", "5..3", "3..3", "a..b", "1..NaN", "0..1e300"] {
+        for text in [
+            "5", "5..", "..5", "5..3", "3..3", "a..b", "1..NaN", "0..1e300",
+        ] {
             assert!(blackout(text).is_err(), "{text}");
         }
         for text in ["odd", "1.5", "-0.1", "NaN"] {
@@ -130,8 +155,14 @@ mod tests {
     #[test]
     fn sense_is_accepted() {
         let ms = Duration::from_millis;
-        assert_eq!((share("1"), loss("0"), on_time("0.999")), (Ok(1.0), Ok(0.0), Ok(0.999)));
-        assert_eq!((miss("1e-9"), millis("2.5")), (Ok(1e-9), Ok(Duration::from_micros(2500))));
+        assert_eq!(
+            (share("1"), loss("0"), on_time("0.999")),
+            (Ok(1.0), Ok(0.0), Ok(0.999))
+        );
+        assert_eq!(
+            (miss("1e-9"), millis("2.5")),
+            (Ok(1e-9), Ok(Duration::from_micros(2500)))
+        );
         assert_eq!(split("forward"), Ok(RttSplit::FORWARD));
         assert_eq!(split("0.25").map(RttSplit::forward_share), Ok(0.25));
         assert_eq!(delay_shape("gamma:7"), Ok(DelayShape::Gamma(ms(7))));

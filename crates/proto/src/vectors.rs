@@ -2,10 +2,6 @@
 //! crate turns on; nothing here is promised to stay.
 //!
 //! Everything runs the code that ships: no encoding, key or code is made a second time here.
-#![allow(
-    missing_docs,
-    reason = "an inside view: the functions are one line each over what is documented elsewhere"
-)]
 
 use alloc::vec::Vec;
 use core::net::SocketAddr;
@@ -14,7 +10,7 @@ use core::time::Duration;
 use rand_chacha::ChaCha12Rng;
 use rand_core::{RngCore, SeedableRng};
 
-use crate::crypto::{Aead, Algorithm, OpenKeys, Secret, SealKeys, derive};
+use crate::crypto::{Aead, Algorithm, OpenKeys, SealKeys, Secret, derive};
 use crate::handshake::{
     Admission, ClientHandshake, ConnectToken, CookieJar, Entropy, Parameters, SealedToken,
     ServerKey, TokenClaims, TokenError, TokenKey, read_accept_payload, read_hello,
@@ -58,7 +54,11 @@ pub fn seal_packet(
     for _ in 0..updates {
         keys.update(aead, algorithm);
     }
-    assert_eq!(keys.phase(), header.key_phase, "the phase is that of the generation");
+    assert_eq!(
+        keys.phase(),
+        header.key_phase,
+        "the phase is that of the generation"
+    );
     let len = header.encoded_len() + content.len() + crate::wire::TAG_LEN;
     let mut packet = alloc::vec![0; len];
     let mut writer = Writer::new(&mut packet);
@@ -77,16 +77,33 @@ pub struct PacketOpener {
 impl PacketOpener {
     #[must_use]
     pub fn new(aead: &dyn Aead, algorithm: Algorithm, secret: [u8; 32]) -> Self {
-        Self { keys: OpenKeys::new(aead, algorithm, Secret(secret)), algorithm }
+        Self {
+            keys: OpenKeys::new(aead, algorithm, Secret(secret)),
+            algorithm,
+        }
     }
 
     /// The content, and whether the packet began a new key generation.
-    pub fn open(&mut self, aead: &dyn Aead, expected: u64, packet: &[u8]) -> Option<(Vec<u8>, bool)> {
+    pub fn open(
+        &mut self,
+        aead: &dyn Aead,
+        expected: u64,
+        packet: &[u8],
+    ) -> Option<(Vec<u8>, bool)> {
         let header = Header::decode(packet).ok()?;
         let (number, start) = (header.number(expected), header.encoded_len());
         let mut packet = packet.to_vec();
-        let opened =
-            self.keys.open(aead, self.algorithm, number, header.key_phase, &mut packet, start).ok()?;
+        let opened = self
+            .keys
+            .open(
+                aead,
+                self.algorithm,
+                number,
+                header.key_phase,
+                &mut packet,
+                start,
+            )
+            .ok()?;
         Some((packet[start..start + opened.len].to_vec(), opened.updated))
     }
 }
@@ -128,8 +145,14 @@ impl HandshakeScript<'_> {
     ///
     /// # Errors
     /// What the server refused with.
-    pub fn run(&self, tamper: &mut dyn FnMut(&mut Vec<u8>)) -> Result<Option<HandshakeTranscript>, Refusal> {
-        let parameters = |(datagram_max, idle_timeout)| Parameters { datagram_max, idle_timeout };
+    pub fn run(
+        &self,
+        tamper: &mut dyn FnMut(&mut Vec<u8>),
+    ) -> Result<Option<HandshakeTranscript>, Refusal> {
+        let parameters = |(datagram_max, idle_timeout)| Parameters {
+            datagram_max,
+            idle_timeout,
+        };
         let mut entropy = Entropy::from_seed(self.client_seed);
         let mut client = ClientHandshake::new(
             &mut entropy,
@@ -141,11 +164,19 @@ impl HandshakeScript<'_> {
         )
         .map_err(|_| Refusal::Key)?;
         if !self.cookie.is_empty() {
-            let retry = Retry { destination: self.client_id, cookie: self.cookie };
-            assert!(client.handle_retry(&retry), "the script's cookie is acceptable");
+            let retry = Retry {
+                destination: self.client_id,
+                cookie: self.cookie,
+            };
+            assert!(
+                client.handle_retry(&retry),
+                "the script's cookie is acceptable"
+            );
         }
         let mut hello = alloc::vec![0; 1200];
-        client.encode_hello(&mut hello).expect("a HELLO fits its 1,200 bytes");
+        client
+            .encode_hello(&mut hello)
+            .expect("a HELLO fits its 1,200 bytes");
         tamper(&mut hello);
         let mut entropy = Entropy::from_seed(self.server_seed);
         let admission = Admission {
@@ -159,13 +190,16 @@ impl HandshakeScript<'_> {
         };
         let mut server = read_hello(&mut entropy, &admission, &packet)?;
         let identity = core::mem::take(&mut server.identity);
-        let (at_server, mut accept) =
-            server.accept(self.server_id, &parameters(self.server_parameters)).ok_or(Refusal::Key)?;
+        let (at_server, mut accept) = server
+            .accept(self.server_id, &parameters(self.server_parameters))
+            .ok_or(Refusal::Key)?;
         tamper(&mut accept);
         let Ok(HandshakePacket::Accept(packet)) = HandshakePacket::decode(&accept) else {
             return Ok(None);
         };
-        let Some(at_client) = client.handle_accept(&packet) else { return Ok(None) };
+        let Some(at_client) = client.handle_accept(&packet) else {
+            return Ok(None);
+        };
         assert_eq!(at_client.peer, self.server_id);
         assert_eq!(at_server.peer, self.client_id);
         assert_eq!(at_client.seal.0, at_server.open.0);
@@ -205,7 +239,12 @@ pub fn read_hello_datagram(
     let Ok(HandshakePacket::Hello(hello)) = HandshakePacket::decode(datagram) else {
         return Err(Refusal::Version);
     };
-    let admission = Admission { aead, key, token_key, now_unix_s: 0 };
+    let admission = Admission {
+        aead,
+        key,
+        token_key,
+        now_unix_s: 0,
+    };
     read_hello(&mut Entropy::from_seed([0; 32]), &admission, &hello).map(|_| ())
 }
 
@@ -272,7 +311,15 @@ pub fn cookie(secret: [u8; 32], now: Instant, from: SocketAddr, source: Connecti
 /// Symbol `esi` of a block (preamble and content) of `source_symbols` symbols of `symbol_len` bytes.
 #[must_use]
 pub fn symbol(block: &[u8], source_symbols: u8, symbol_len: usize, esi: u8) -> Vec<u8> {
-    let block = Block::new(0, 0, Cut { source_symbols, symbol_len }, block.to_vec());
+    let block = Block::new(
+        0,
+        0,
+        Cut {
+            source_symbols,
+            symbol_len,
+        },
+        block.to_vec(),
+    );
     let mut out = alloc::vec![0; symbol_len];
     block.write_symbol(esi, &mut out);
     out
@@ -297,7 +344,10 @@ pub struct Reassembly {
 
 impl Default for Reassembly {
     fn default() -> Self {
-        Self { inbox: Inbox::default(), pool: Pool::new(1 << 16) }
+        Self {
+            inbox: Inbox::default(),
+            pool: Pool::new(1 << 16),
+        }
     }
 }
 

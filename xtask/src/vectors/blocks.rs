@@ -9,11 +9,26 @@ use super::{hex, noise, written};
 
 pub(super) fn preambles() -> Value {
     let preambles = [
-        Preamble::First { stream: 0, message_len: 0 },
-        Preamble::First { stream: 0, message_len: 63 },
-        Preamble::First { stream: 0, message_len: 262_144 },
-        Preamble::First { stream: 1, message_len: 64 },
-        Preamble::First { stream: (1 << 62) - 1, message_len: 20_000 },
+        Preamble::First {
+            stream: 0,
+            message_len: 0,
+        },
+        Preamble::First {
+            stream: 0,
+            message_len: 63,
+        },
+        Preamble::First {
+            stream: 0,
+            message_len: 262_144,
+        },
+        Preamble::First {
+            stream: 1,
+            message_len: 64,
+        },
+        Preamble::First {
+            stream: (1 << 62) - 1,
+            message_len: 20_000,
+        },
         Preamble::Later { index: 1 },
         Preamble::Later { index: 255 },
     ];
@@ -22,7 +37,10 @@ pub(super) fn preambles() -> Value {
         let bytes = written(|writer| preamble.encode(writer));
         assert_eq!(Preamble::decode(&mut Reader::new(&bytes)), Ok(preamble));
         vectors.push(match preamble {
-            Preamble::First { stream, message_len } => {
+            Preamble::First {
+                stream,
+                message_len,
+            } => {
                 json!({ "bytes": hex(&bytes), "stream": stream, "message_len": message_len })
             }
             Preamble::Later { index } => json!({ "bytes": hex(&bytes), "index": index }),
@@ -33,7 +51,10 @@ pub(super) fn preambles() -> Value {
         (&[0x81, 1], "unknown flags"),
         (&[0x80, 0], "a later block with index 0"),
         (&[0x80], "ends within the preamble"),
-        (&[0x00, 0x80, 0x04, 0x00, 0x01], "a message of 262,145 bytes"),
+        (
+            &[0x00, 0x80, 0x04, 0x00, 0x01],
+            "a message of 262,145 bytes",
+        ),
         (&[0x01, 5], "ends within the preamble"),
     ];
     let mut rejected = Vec::new();
@@ -67,16 +88,27 @@ pub(super) fn erasure() -> Value {
         (2, 4, 7, &[2, 1]),
         (4, 16, 61, &[0, 4, 9, 195]),
         (5, 11, 51, &[9, 8, 7, 6, 5]),
-        (17, 3, 51, &[0, 1, 2, 3, 20, 5, 6, 7, 8, 21, 10, 11, 12, 13, 14, 15, 208]),
+        (
+            17,
+            3,
+            51,
+            &[0, 1, 2, 3, 20, 5, 6, 7, 8, 21, 10, 11, 12, 13, 14, 15, 208],
+        ),
         (64, 2, 127, &[]),
     ];
     let mut blocks = Vec::new();
     for (index, (k, symbol_len, len, arrived)) in cases.into_iter().enumerate() {
         let block = noise(90 + index as u64, len);
         let all_repairs: Vec<u8> = (64..128).collect();
-        let arrived = if arrived.is_empty() { &all_repairs[..] } else { arrived };
-        let symbols: Vec<(u8, Vec<u8>)> =
-            arrived.iter().map(|&esi| (esi, symbol(&block, k, symbol_len, esi))).collect();
+        let arrived = if arrived.is_empty() {
+            &all_repairs[..]
+        } else {
+            arrived
+        };
+        let symbols: Vec<(u8, Vec<u8>)> = arrived
+            .iter()
+            .map(|&esi| (esi, symbol(&block, k, symbol_len, esi)))
+            .collect();
         assert_eq!(rebuilt(k, symbol_len, &symbols)[..len], block);
         blocks.push(json!({
             "k": k, "symbol_len": symbol_len, "block": hex(&block),
@@ -98,8 +130,10 @@ fn rebuilt(k: u8, symbol_len: usize, symbols: &[(u8, Vec<u8>)]) -> Vec<u8> {
             repairs.push((esi - k, data.clone()));
         }
     }
-    let mut repairs: Vec<(u8, &mut [u8])> =
-        repairs.iter_mut().map(|(repair, data)| (*repair, &mut data[..])).collect();
+    let mut repairs: Vec<(u8, &mut [u8])> = repairs
+        .iter_mut()
+        .map(|(repair, data)| (*repair, &mut data[..]))
+        .collect();
     rebuild(&mut block, symbol_len, present, &mut repairs).expect("k symbols are there");
     block
 }
@@ -111,14 +145,21 @@ fn cut(stream: u64, message: &[u8], k: usize, symbol_len: usize) -> Vec<(Vec<u8>
     let mut index = 0;
     loop {
         let preamble = if index == 0 {
-            Preamble::First { stream, message_len: message.len() }
+            Preamble::First {
+                stream,
+                message_len: message.len(),
+            }
         } else {
             Preamble::Later { index }
         };
         let mut block = written(|writer| preamble.encode(writer));
         let (content, later) = rest.split_at(rest.len().min(k * symbol_len - block.len()));
         block.extend_from_slice(content);
-        let symbol_len = if later.is_empty() { block.len().div_ceil(block.len().div_ceil(symbol_len)) } else { symbol_len };
+        let symbol_len = if later.is_empty() {
+            block.len().div_ceil(block.len().div_ceil(symbol_len))
+        } else {
+            symbol_len
+        };
         let symbols = block.len().div_ceil(symbol_len) as u8;
         blocks.push((block, symbols, symbol_len));
         if later.is_empty() {
@@ -148,18 +189,28 @@ pub(super) fn messages() -> Value {
         // The last block first; of each block every fourth symbol is lost, and the others come from the highest downwards.
         for (position, (block, k, symbol_len)) in blocks.iter().enumerate().rev() {
             let number = first_block + position as u64;
-            let esis = (0..=u8::MAX).filter(|esi| esi % 4 != 3).take(usize::from(*k));
+            let esis = (0..=u8::MAX)
+                .filter(|esi| esi % 4 != 3)
+                .take(usize::from(*k));
             for esi in esis.collect::<Vec<_>>().into_iter().rev() {
                 let data = symbol(block, *k, *symbol_len, esi);
-                let frame =
-                    Symbol { source_symbols: *k, truncated_block: number as u16, esi, data: &data };
+                let frame = Symbol {
+                    source_symbols: *k,
+                    truncated_block: number as u16,
+                    esi,
+                    data: &data,
+                };
                 if let Reassembled::Message { stream, data } = receiver.handle_symbol(&frame) {
                     delivered = Some((stream, data));
                 }
                 symbols.push(json!({ "block": number, "k": k, "esi": esi, "data": hex(&data) }));
             }
         }
-        assert_eq!(delivered.as_ref(), Some(&(stream, message.clone())), "case {index}");
+        assert_eq!(
+            delivered.as_ref(),
+            Some(&(stream, message.clone())),
+            "case {index}"
+        );
         vectors.push(json!({
             "stream": stream, "message": hex(&message), "first_block": first_block, "blocks": blocks.len(),
             "symbols": symbols,

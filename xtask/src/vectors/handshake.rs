@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use punctual_net::crypto::AwsLc;
 use punctual_proto::crypto::{Aead, AeadKey, Algorithm};
-use punctual_proto::vectors::{HandshakeScript, algorithm_bit, cookie, open_token, token_bytes, token_seal_key};
+use punctual_proto::vectors::{
+    HandshakeScript, algorithm_bit, cookie, open_token, token_bytes, token_seal_key,
+};
 use punctual_proto::wire::ConnectionId;
 use punctual_proto::{ConnectToken, Instant, ServerKey, TokenClaims, TokenKey};
 use serde_json::{Value, json};
@@ -39,8 +41,9 @@ pub(super) fn handshakes() -> Value {
     let server_key = ServerKey::from_private(key(10));
     let token_key = TokenKey(key(11));
     let aead = Preferring(Algorithm::Aes128Gcm);
-    let token =
-        claims(&server_key).seal(&aead, &token_key, key(12)).expect("the claims keep their bounds");
+    let token = claims(&server_key)
+        .seal(&aead, &token_key, key(12))
+        .expect("the claims keep their bounds");
     let plain = HandshakeScript {
         aead: &aead,
         client_seed: key(13),
@@ -71,8 +74,13 @@ pub(super) fn handshakes() -> Value {
 }
 
 fn transcript(script: &HandshakeScript<'_>) -> Value {
-    let outcome = script.run(&mut |_| ()).expect("the server accepts").expect("the client accepts");
-    let sealed = script.token.map_or(&[][..], |token| token_bytes(&token.sealed));
+    let outcome = script
+        .run(&mut |_| ())
+        .expect("the server accepts")
+        .expect("the client accepts");
+    let sealed = script
+        .token
+        .map_or(&[][..], |token| token_bytes(&token.sealed));
     json!({
         "client_ephemeral_private": hex(&outcome.client_ephemeral),
         "server_ephemeral_private": hex(&outcome.server_ephemeral),
@@ -99,8 +107,12 @@ pub(super) fn tokens() -> Value {
     let aead = Preferring(Algorithm::ChaCha20Poly1305);
     let token_key = TokenKey(key(30));
     let server = ServerKey::from_private(key(31));
-    let anonymous =
-        TokenClaims { identity: Vec::new(), expires_unix_s: u64::MAX, servers: Vec::new(), psk: key(32) };
+    let anonymous = TokenClaims {
+        identity: Vec::new(),
+        expires_unix_s: u64::MAX,
+        servers: Vec::new(),
+        psk: key(32),
+    };
     let largest = TokenClaims {
         identity: noise(33, 255),
         expires_unix_s: NOW_UNIX_S,
@@ -108,12 +120,23 @@ pub(super) fn tokens() -> Value {
         psk: key(42),
     };
     let mut tokens = Vec::new();
-    for (index, claims) in [claims(&server), anonymous, largest].into_iter().enumerate() {
+    for (index, claims) in [claims(&server), anonymous, largest]
+        .into_iter()
+        .enumerate()
+    {
         let salt = key(50 + index as u64);
-        let token = claims.seal(&aead, &token_key, salt).expect("the claims keep their bounds");
+        let token = claims
+            .seal(&aead, &token_key, salt)
+            .expect("the claims keep their bounds");
         let sealed = token_bytes(&token.sealed);
         let server = claims.servers.last().copied().unwrap_or_default();
-        let opened = open_token(&aead, &token_key, &server, claims.expires_unix_s - 1, sealed);
+        let opened = open_token(
+            &aead,
+            &token_key,
+            &server,
+            claims.expires_unix_s - 1,
+            sealed,
+        );
         assert_eq!(opened.as_ref(), Ok(&claims));
         let bytes = token.to_bytes();
         assert!(ConnectToken::from_bytes(&bytes).is_ok());
@@ -133,12 +156,21 @@ pub(super) fn tokens() -> Value {
 
 pub(super) fn cookies() -> Value {
     let secret = key(60);
-    let addresses = ["192.0.2.7:40000", "[2001:db8::9]:1", "[::ffff:192.0.2.7]:40000"];
+    let addresses = [
+        "192.0.2.7:40000",
+        "[2001:db8::9]:1",
+        "[::ffff:192.0.2.7]:40000",
+    ];
     let mut cookies = Vec::new();
     for address in addresses {
         for (now_us, source) in [(0, 0), (9_999_999, 7), (10_000_000, 0xffff_ffffu32)] {
             let from = address.parse().expect("an address");
-            let bytes = cookie(secret, Instant::from_micros(now_us), from, ConnectionId(source));
+            let bytes = cookie(
+                secret,
+                Instant::from_micros(now_us),
+                from,
+                ConnectionId(source),
+            );
             let (ip, port) = match from {
                 std::net::SocketAddr::V4(from) => (from.ip().to_ipv6_mapped(), from.port()),
                 std::net::SocketAddr::V6(from) => (*from.ip(), from.port()),

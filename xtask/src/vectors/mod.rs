@@ -25,7 +25,11 @@ pub(crate) fn run(arguments: &[String]) -> ExitCode {
         }
     };
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../vectors");
-    let result = if is_check { check(&directory) } else { write(&directory) };
+    let result = if is_check {
+        check(&directory)
+    } else {
+        write(&directory)
+    };
     match result {
         Ok(message) => {
             println!("{message}");
@@ -58,7 +62,9 @@ fn files() -> Vec<(&'static str, String)> {
 
 /// One vector a line, so that a change shows as the lines that it changes.
 fn render(value: &Value) -> String {
-    let sections = value.as_object().expect("every file is an object of sections");
+    let sections = value
+        .as_object()
+        .expect("every file is an object of sections");
     let mut text = String::from("{\n");
     for (index, (name, section)) in sections.iter().enumerate() {
         let end = if index + 1 == sections.len() { "" } else { "," };
@@ -83,7 +89,8 @@ fn write(directory: &Path) -> Result<String, String> {
         .map_err(|error| format!("cannot make {}: {error}", directory.display()))?;
     for (name, text) in &files {
         let path = directory.join(name);
-        std::fs::write(&path, text).map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+        std::fs::write(&path, text)
+            .map_err(|error| format!("cannot write {}: {error}", path.display()))?;
     }
     Ok(format!("{} files written to vectors/", files.len()))
 }
@@ -98,7 +105,10 @@ fn check(directory: &Path) -> Result<String, String> {
         }
     }
     if wrong.is_empty() {
-        return Ok(format!("{} files of vectors are as the code writes them", files.len()));
+        return Ok(format!(
+            "{} files of vectors are as the code writes them",
+            files.len()
+        ));
     }
     let mut message = String::from("these vectors are not what the code writes now:\n");
     for path in wrong {
@@ -144,7 +154,9 @@ fn written(encode: impl FnOnce(&mut punctual_proto::wire::Writer<'_>)) -> Vec<u8
     let mut buffer = [0; 1500];
     let mut writer = punctual_proto::wire::Writer::new(&mut buffer);
     encode(&mut writer);
-    let len = writer.finish().expect("no vector is longer than a datagram");
+    let len = writer
+        .finish()
+        .expect("no vector is longer than a datagram");
     buffer[..len].to_vec()
 }
 

@@ -33,7 +33,12 @@ fn sealed(algorithm: Algorithm, secret: [u8; 32]) -> Vec<Value> {
     let data = noise(80, 1171);
     let ping = written(|writer| Frame::Ping.encode(writer));
     let symbol = |len| {
-        let symbol = Symbol { source_symbols: 4, truncated_block: 77, esi: 5, data: &data[..len] };
+        let symbol = Symbol {
+            source_symbols: 4,
+            truncated_block: 77,
+            esi: 5,
+            data: &data[..len],
+        };
         written(|writer| symbol.encode_last(writer))
     };
     // (generation, number, acknowledged, expected by the receiver, content)
@@ -51,8 +56,15 @@ fn sealed(algorithm: Algorithm, secret: [u8; 32]) -> Vec<Value> {
     let mut newest = 0;
     let mut vectors = Vec::new();
     for (generation, number, acknowledged, expected, content) in arrivals {
-        let header = Header::for_number(ConnectionId(0x1234_5678), generation % 2 == 1, number, acknowledged);
-        let packet = seal_packet(&aead, algorithm, secret, generation, &header, number, &content);
+        let header = Header::for_number(
+            ConnectionId(0x1234_5678),
+            generation % 2 == 1,
+            number,
+            acknowledged,
+        );
+        let packet = seal_packet(
+            &aead, algorithm, secret, generation, &header, number, &content,
+        );
         let (opened, is_update) = opener.open(&aead, expected, &packet).expect("it opens");
         assert_eq!((opened, is_update), (content.clone(), generation > newest));
         newest = newest.max(generation);

@@ -28,11 +28,17 @@ pub(super) fn varints() -> Value {
         .into_iter()
         .map(|value: u64| json!({ "value": value, "bytes": hex(&written(|writer| writer.varint(value))) }))
         .collect();
-    let longer: [&[u8]; 3] = [&[0x40, 0x25], &[0x80, 0, 0, 7], &[0xc0, 0, 0, 0, 0, 0, 0, 0]];
+    let longer: [&[u8]; 3] = [
+        &[0x40, 0x25],
+        &[0x80, 0, 0, 7],
+        &[0xc0, 0, 0, 0, 0, 0, 0, 0],
+    ];
     let read: Vec<Value> = longer
         .into_iter()
         .map(|bytes| {
-            let value = Reader::new(bytes).varint().expect("longer than needed, and read all the same");
+            let value = Reader::new(bytes)
+                .varint()
+                .expect("longer than needed, and read all the same");
             json!({ "bytes": hex(bytes), "value": value })
         })
         .collect();
@@ -87,8 +93,10 @@ pub(super) fn headers() -> Value {
                 "value": expand(truncated, bits, expected) })
         })
         .collect();
-    let mut invalid: Vec<Vec<u8>> =
-        [0xa1u8, 0xa2, 0xa4, 0xbf, 0x9f, 0xc0].iter().map(|&first| vec![first; 30]).collect();
+    let mut invalid: Vec<Vec<u8>> = [0xa1u8, 0xa2, 0xa4, 0xbf, 0x9f, 0xc0]
+        .iter()
+        .map(|&first| vec![first; 30])
+        .collect();
     invalid.push([&[0xa0, 0, 0, 0, 1, 0, 0][..], &[0; TAG_LEN - 1]].concat());
     invalid.push([&[0xa8, 0, 0, 0, 1, 0, 0, 0, 0][..], &[0; TAG_LEN - 1]].concat());
     invalid.push(vec![0xa0, 0, 0]);
@@ -104,7 +112,12 @@ fn ack(runs: &[(u64, u64)], received_at: u32, delay_us: u32, ce_count: u64) -> F
     for &(first, last) in runs {
         assert!(ranges.push(first, last));
     }
-    Frame::Ack(Ack { ranges, received_at, delay_us, ce_count })
+    Frame::Ack(Ack {
+        ranges,
+        received_at,
+        delay_us,
+        ce_count,
+    })
 }
 
 /// A frame in words.
@@ -115,7 +128,9 @@ fn describe(frame: &Frame<'_>) -> Value {
             "type": "ACK", "runs": ack.ranges.runs(), "received_at": ack.received_at,
             "delay_us": ack.delay_us, "ce_count": ack.ce_count,
         }),
-        Frame::Abandon { first, count } => json!({ "type": "ABANDON", "first": first, "count": count }),
+        Frame::Abandon { first, count } => {
+            json!({ "type": "ABANDON", "first": first, "count": count })
+        }
         Frame::PathChallenge(data) => json!({ "type": "PATH_CHALLENGE", "data": hex(data) }),
         Frame::PathResponse(data) => json!({ "type": "PATH_RESPONSE", "data": hex(data) }),
         Frame::Close { code, reason } => {
@@ -129,7 +144,10 @@ fn describe(frame: &Frame<'_>) -> Value {
     }
 }
 
-fn read_all(content: &[u8], next_number: u64) -> Result<Vec<Value>, punctual_proto::wire::DecodeError> {
+fn read_all(
+    content: &[u8],
+    next_number: u64,
+) -> Result<Vec<Value>, punctual_proto::wire::DecodeError> {
     let mut reader = Reader::new(content);
     let mut frames = Vec::new();
     while let Some(frame) = Frame::decode(&mut reader, next_number)? {
@@ -146,22 +164,53 @@ pub(super) fn frames() -> Value {
         esi,
         data: &data[..len],
     };
-    let twelve: Vec<(u64, u64)> = (0..12).map(|i| (10_000 - 40 * i, 10_000 - 40 * i + 9)).collect();
+    let twelve: Vec<(u64, u64)> = (0..12)
+        .map(|i| (10_000 - 40 * i, 10_000 - 40 * i + 9))
+        .collect();
     // Each with the number that the receiver of the frame would send next.
     let single = [
         (Frame::Ping, 0),
         (ack(&[(0, 0)], 0, 0, 0), 1),
         (ack(&[(3, 7)], 0x1234_5678, 250, 0), 8),
-        (ack(&[(90, 100), (80, 88), (0, 70)], u32::MAX, 70_000, 0), 200),
+        (
+            ack(&[(90, 100), (80, 88), (0, 70)], u32::MAX, 70_000, 0),
+            200,
+        ),
         (ack(&[(90, 100), (88, 88)], 7, 16_384, 5), 101),
-        (ack(&[(0x1_0000_0000, 0x1_0000_0003), (0xffff_fff0, 0xffff_fffe)], 1, 1, 0), 0x1_0000_0010),
+        (
+            ack(
+                &[(0x1_0000_0000, 0x1_0000_0003), (0xffff_fff0, 0xffff_fffe)],
+                1,
+                1,
+                0,
+            ),
+            0x1_0000_0010,
+        ),
         (ack(&twelve, 99, u32::MAX, 1 << 40), 20_000),
         (Frame::Abandon { first: 0, count: 1 }, 0),
-        (Frame::Abandon { first: 1 << 33, count: 8192 }, 0),
+        (
+            Frame::Abandon {
+                first: 1 << 33,
+                count: 8192,
+            },
+            0,
+        ),
         (Frame::PathChallenge(*b"are you?"), 0),
         (Frame::PathResponse(*b"are you?"), 0),
-        (Frame::Close { code: 0, reason: b"" }, 0),
-        (Frame::Close { code: 0x101, reason: "bis später".as_bytes() }, 0),
+        (
+            Frame::Close {
+                code: 0,
+                reason: b"",
+            },
+            0,
+        ),
+        (
+            Frame::Close {
+                code: 0x101,
+                reason: "bis später".as_bytes(),
+            },
+            0,
+        ),
         (Frame::Symbol(symbol(1, 0, 0, 1)), 0),
         (Frame::Symbol(symbol(4, 0xffff, 195, 63)), 0),
         (Frame::Symbol(symbol(64, 513, 255, 64)), 0),
@@ -183,7 +232,12 @@ pub(super) fn frames() -> Value {
         Frame::Ping.encode(writer);
         writer.bytes(&[0; 12]);
     });
-    for (bytes, next_number) in [(mixed, 3), (padded, 0), (Vec::new(), 0), (vec![0, 1, 2, 3], 0)] {
+    for (bytes, next_number) in [
+        (mixed, 3),
+        (padded, 0),
+        (Vec::new(), 0),
+        (vec![0, 1, 2, 3], 0),
+    ] {
         let frames = read_all(&bytes, next_number).expect("these are well formed");
         packets.push(json!({ "bytes": hex(&bytes), "next_number": next_number, "frames": frames }));
     }
@@ -194,18 +248,52 @@ fn invalid_contents() -> Vec<Value> {
     let long_reason = [&[0x07, 0, 0, 201][..], &[b'x'; 201]].concat();
     let many_ranges = [&[0x02, 0, 0, 1, 0, 0, 0, 0, 0, 0, 12, 0][..], &[0; 24]].concat();
     let cases: [(&[u8], u64, &str); 22] = [
-        (&[0x02, 0, 0, 0, 5, 0, 0, 0, 0, 0, 0, 0], 5, "acknowledges a packet that was not sent"),
-        (&[0x02, 0, 0, 0, 5, 0, 0, 0, 0, 0, 0, 6], 10, "the first run reaches below zero"),
-        (&[0x02, 0, 0, 0, 5, 0, 0, 0, 0, 0, 1, 0, 4, 0], 10, "the gap reaches below zero"),
-        (&[0x02, 0, 0, 0, 5, 0, 0, 0, 0, 0, 1, 0, 0, 4], 10, "the second run reaches below zero"),
+        (
+            &[0x02, 0, 0, 0, 5, 0, 0, 0, 0, 0, 0, 0],
+            5,
+            "acknowledges a packet that was not sent",
+        ),
+        (
+            &[0x02, 0, 0, 0, 5, 0, 0, 0, 0, 0, 0, 6],
+            10,
+            "the first run reaches below zero",
+        ),
+        (
+            &[0x02, 0, 0, 0, 5, 0, 0, 0, 0, 0, 1, 0, 4, 0],
+            10,
+            "the gap reaches below zero",
+        ),
+        (
+            &[0x02, 0, 0, 0, 5, 0, 0, 0, 0, 0, 1, 0, 0, 4],
+            10,
+            "the second run reaches below zero",
+        ),
         (&many_ranges, 1000, "thirteen runs"),
-        (&[0x02, 0, 0, 0, 5, 0, 0, 0, 0, 0, 1, 0], 10, "fewer runs than stated"),
+        (
+            &[0x02, 0, 0, 0, 5, 0, 0, 0, 0, 0, 1, 0],
+            10,
+            "fewer runs than stated",
+        ),
         (&[0x02, 0, 0, 0, 5], 10, "ends within the ACK"),
-        (&[0x02, 0, 0, 0, 5, 0, 0, 0, 0, 0xc0, 0, 0, 1, 0, 0, 0, 0, 0, 0], 10, "a delay of more than 32 bits"),
-        (&[0x03, 0, 0, 0, 5, 0, 0, 0, 0, 0, 0, 0], 10, "ACK_ECN without its count"),
+        (
+            &[
+                0x02, 0, 0, 0, 5, 0, 0, 0, 0, 0xc0, 0, 0, 1, 0, 0, 0, 0, 0, 0,
+            ],
+            10,
+            "a delay of more than 32 bits",
+        ),
+        (
+            &[0x03, 0, 0, 0, 5, 0, 0, 0, 0, 0, 0, 0],
+            10,
+            "ACK_ECN without its count",
+        ),
         (&[0x04, 5, 0], 0, "abandons no block"),
         (&[0x04, 5], 0, "ends within the ABANDON"),
-        (&[0x05, 1, 2, 3, 4, 5, 6, 7], 0, "ends within the PATH_CHALLENGE"),
+        (
+            &[0x05, 1, 2, 3, 4, 5, 6, 7],
+            0,
+            "ends within the PATH_CHALLENGE",
+        ),
         (&[0x07, 0, 0, 3, b'a', b'b'], 0, "ends within the reason"),
         (&long_reason, 0, "a reason of 201 bytes"),
         (&[0x08], 0, "unknown frame type"),
@@ -229,10 +317,24 @@ pub(super) fn handshake_packets() -> Value {
     let (cookie, message) = (noise(2, 16), noise(3, 90));
     let id = ConnectionId(0x8000_0007);
     let mut packets = vec![
-        HandshakePacket::Hello(Hello { source: id, cookie: &[], noise: &message }),
-        HandshakePacket::Hello(Hello { source: ConnectionId(0), cookie: &cookie, noise: &message }),
-        HandshakePacket::Retry(Retry { destination: id, cookie: &cookie }),
-        HandshakePacket::Accept(Accept { destination: id, noise: &message[..63] }),
+        HandshakePacket::Hello(Hello {
+            source: id,
+            cookie: &[],
+            noise: &message,
+        }),
+        HandshakePacket::Hello(Hello {
+            source: ConnectionId(0),
+            cookie: &cookie,
+            noise: &message,
+        }),
+        HandshakePacket::Retry(Retry {
+            destination: id,
+            cookie: &cookie,
+        }),
+        HandshakePacket::Accept(Accept {
+            destination: id,
+            noise: &message[..63],
+        }),
     ];
     let refusals = [
         (1, Refusal::Version),
@@ -242,7 +344,12 @@ pub(super) fn handshake_packets() -> Value {
         (5, Refusal::TokenExpired),
         (6, Refusal::Full),
     ];
-    packets.extend(refusals.map(|(_, why)| HandshakePacket::Refuse(Refuse { destination: id, why })));
+    packets.extend(refusals.map(|(_, why)| {
+        HandshakePacket::Refuse(Refuse {
+            destination: id,
+            why,
+        })
+    }));
     let mut vectors = Vec::new();
     for packet in &packets {
         let mut buffer = [0; 1300];
@@ -252,12 +359,17 @@ pub(super) fn handshake_packets() -> Value {
         let description = match packet {
             HandshakePacket::Hello(hello) => json!({ "type": "HELLO", "source": hello.source.0,
                 "cookie": hex(hello.cookie), "noise": hex(hello.noise) }),
-            HandshakePacket::Retry(retry) => json!({ "type": "RETRY", "destination": retry.destination.0,
-                "cookie": hex(retry.cookie) }),
+            HandshakePacket::Retry(retry) => {
+                json!({ "type": "RETRY", "destination": retry.destination.0,
+                "cookie": hex(retry.cookie) })
+            }
             HandshakePacket::Accept(accept) => json!({ "type": "ACCEPT",
                 "destination": accept.destination.0, "noise": hex(accept.noise) }),
             HandshakePacket::Refuse(refuse) => {
-                let code = refusals.iter().find(|(_, why)| *why == refuse.why).map(|(code, _)| *code);
+                let code = refusals
+                    .iter()
+                    .find(|(_, why)| *why == refuse.why)
+                    .map(|(code, _)| *code);
                 json!({ "type": "REFUSE", "destination": refuse.destination.0, "code": code })
             }
         };
@@ -268,8 +380,14 @@ pub(super) fn handshake_packets() -> Value {
 
 fn invalid_handshake_packets(message: &[u8]) -> Vec<Value> {
     let mut hello = [0; 1300];
-    let packet = Hello { source: ConnectionId(1), cookie: &[], noise: message };
-    let len = HandshakePacket::Hello(packet).encode(&mut hello).expect("it fits");
+    let packet = Hello {
+        source: ConnectionId(1),
+        cookie: &[],
+        noise: message,
+    };
+    let len = HandshakePacket::Hello(packet)
+        .encode(&mut hello)
+        .expect("it fits");
     let short = hello[..len - 1].to_vec();
     let mut too_long_cookie = hello[..len].to_vec();
     too_long_cookie[9] = 255;
@@ -280,8 +398,14 @@ fn invalid_handshake_packets(message: &[u8]) -> Vec<Value> {
         (short, "a HELLO of 1,199 bytes"),
         (too_long_cookie, "the Noise message reaches past the end"),
         (other_version, "version 2"),
-        (vec![0x81, 0, 0, 0, 1, 0, 0, 0, 9, 5, 1, 2], "ends within the cookie"),
-        (vec![0x82, 0, 0, 0, 1, 0, 0, 0, 9, 0, 4, 1, 2], "ends within the Noise message"),
+        (
+            vec![0x81, 0, 0, 0, 1, 0, 0, 0, 9, 5, 1, 2],
+            "ends within the cookie",
+        ),
+        (
+            vec![0x82, 0, 0, 0, 1, 0, 0, 0, 9, 0, 4, 1, 2],
+            "ends within the Noise message",
+        ),
         (vec![0x83, 0, 0, 0, 1, 0, 0, 0, 9, 0], "refusal 0"),
         (vec![0x83, 0, 0, 0, 1, 0, 0, 0, 9, 7], "refusal 7"),
         (vec![0x84, 0, 0, 0, 1, 0, 0, 0, 9, 1], "unknown first byte"),

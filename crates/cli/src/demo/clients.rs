@@ -16,7 +16,7 @@ use super::settings::Settings;
 use super::tally::{Arrival, Arrivals};
 
 /// Time between two clients that connect: 500 take a second and a half, 8,000 handshakes a second would not fit two cores.
-const CONNECT_EVERY: Duration = Duration::from_millis(3);
+pub(super) const CONNECT_EVERY: Duration = Duration::from_millis(3);
 /// Times that a client tries to connect again.
 const RETRIES_MAX: u32 = 3;
 /// Longest wait, so that signals from other threads are seen.

@@ -31,6 +31,12 @@ pub(super) fn notes(settings: &Settings, performance: &Performance) -> Vec<Strin
             count(relay.received)
         ));
     }
+    if performance.server.missing > 0 {
+        notes.push(format!(
+            "{} of {} clients could not connect under every policy and got no messages",
+            performance.server.missing, settings.clients
+        ));
+    }
     for ((kind, sent), received) in POLICIES.iter().zip(&performance.server.lanes).zip(&performance.received) {
         if sent.refused > 0 {
             notes.push(format!(

@@ -41,6 +41,8 @@ pub(super) struct ServerReport {
     pub(super) lanes: Vec<Sent>,
     /// How long after they were due messages were sent.
     pub(super) lateness: Latencies,
+    /// Clients that got no messages since they were not connected under every policy.
+    pub(super) missing: u32,
 }
 
 /// One policy's endpoint.
@@ -66,6 +68,8 @@ pub(super) struct Server<'a> {
     /// The next message.
     number: u64,
     lateness: Latencies,
+    /// Who takes part; known with the first message. Empty before.
+    takes_part: Vec<bool>,
 }
 
 impl<'a> Server<'a> {
@@ -100,6 +104,7 @@ impl<'a> Server<'a> {
             message: message.collect(),
             number: 0,
             lateness: Latencies::default(),
+            takes_part: Vec::new(),
         })
     }
 
@@ -151,6 +156,13 @@ impl<'a> Server<'a> {
     /// Sends the next message through every policy.
     fn send(&mut self) {
         let client = (self.number % u64::from(self.settings.clients)) as usize;
+        if self.takes_part.is_empty() {
+            let is_everywhere = |client: usize| self.lanes.iter().all(|lane| lane.sessions[client].is_some());
+            self.takes_part = (0..self.settings.clients as usize).map(is_everywhere).collect();
+        }
+        if !self.takes_part[client] {
+            return;
+        }
         for turn in 0..self.lanes.len() {
             let index = (self.number as usize + turn) % self.lanes.len();
             let lane = &mut self.lanes[index];
@@ -227,6 +239,7 @@ impl<'a> Server<'a> {
         }
         Ok(ServerReport {
             lanes,
+            missing: self.takes_part.iter().filter(|&&takes_part| !takes_part).count() as u32,
             lateness: self.lateness,
         })
     }

@@ -33,7 +33,10 @@ pub(super) fn run(workload: &Workload, network: Network) -> Result<(), Failure> 
     let (results, took) = simulate_all(&options, workload.json)?;
     let report = Report {
         settings,
-        policies: results.iter().map(|result| result.summary.clone()).collect(),
+        policies: results
+            .iter()
+            .map(|result| result.summary.clone())
+            .collect(),
     };
     if let Some(page) = page {
         page.write(&report::html(&report, &figures(&options, &results)))?;
@@ -53,11 +56,17 @@ pub(super) fn run(workload: &Workload, network: Network) -> Result<(), Failure> 
     output::print(&(heading + &report::table(&report)))?;
     let sent: u64 = report.policies.iter().map(|summary| summary.messages).sum();
     let rate = sent as f64 / took.as_secs_f64();
-    output::note(&format!("{:.1} s, {rate:.0} messages a second", took.as_secs_f64()));
+    output::note(&format!(
+        "{:.1} s, {rate:.0} messages a second",
+        took.as_secs_f64()
+    ));
     Ok(())
 }
 
-fn simulate_all(options: &SimulateOptions, json: bool) -> Result<(Vec<PolicyResult>, Duration), Failure> {
+fn simulate_all(
+    options: &SimulateOptions,
+    json: bool,
+) -> Result<(Vec<PolicyResult>, Duration), Failure> {
     let names: Vec<String> = options.policies.iter().map(ToString::to_string).collect();
     let progress = Progress::new(options.messages * names.len() as u64, json);
     let begin = Instant::now();

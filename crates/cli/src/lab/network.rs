@@ -80,8 +80,12 @@ impl Additions {
             add("queue_kib", json!(self.queue_kib));
         }
         if !self.blackout.is_empty() {
-            let seconds = |&(from, until): &(Duration, Duration)| [from.as_secs_f64(), until.as_secs_f64()];
-            add("blackout_s", json!(self.blackout.iter().map(seconds).collect::<Vec<_>>()));
+            let seconds =
+                |&(from, until): &(Duration, Duration)| [from.as_secs_f64(), until.as_secs_f64()];
+            add(
+                "blackout_s",
+                json!(self.blackout.iter().map(seconds).collect::<Vec<_>>()),
+            );
         }
     }
 }

@@ -19,7 +19,9 @@ use crate::values;
 /// header `time_s,rtt_ms` or `time_s,owd_up_ms,owd_down_ms` (empty = lost). Every session begins elsewhere in the recording,
 /// which is repeated for as long as the messages take.
 #[derive(clap::Args)]
-#[command(after_help = "Example:\n  punctual lab replay --trace ping.txt --policy exact,retransmit --report report.html")]
+#[command(
+    after_help = "Example:\n  punctual lab replay --trace ping.txt --policy exact,retransmit --report report.html"
+)]
 pub(crate) struct Args {
     #[command(flatten)]
     recorded: Recorded,
@@ -63,7 +65,10 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
         "loss_forward_share": options.loss_forward,
     }));
     if matches!(trace.content, Content::Capacity(_)) {
-        settings.insert("base_rtt_ms".to_owned(), json!(measure::millis(options.base_rtt)));
+        settings.insert(
+            "base_rtt_ms".to_owned(),
+            json!(measure::millis(options.base_rtt)),
+        );
     }
     args.additions.add_settings(&mut settings);
     let network = Network {

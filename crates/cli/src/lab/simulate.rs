@@ -65,7 +65,10 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
     let (path, deadline) = match args.path.profile {
         Some(profile) => (profile.path(), Deadline::TwiceMedianRtt),
         // With the round trip of 250 ms: time for a second round, not for a third.
-        None => (args.path.spec()?, Deadline::Default(Duration::from_millis(400))),
+        None => (
+            args.path.spec()?,
+            Deadline::Default(Duration::from_millis(400)),
+        ),
     };
     let mut network = Network {
         path: args.additions.apply(path),
@@ -91,8 +94,11 @@ impl PathArgs {
             })
         };
         let source = "chosen on the command line";
-        let (out, back) = (channel(forward, self.loss)?, channel(backward, self.loss_back)?);
-        Ok(PathSpec::new("simulated", source, out, back))
+        let (out, back) = (
+            channel(forward, self.loss)?,
+            channel(backward, self.loss_back)?,
+        );
+        Ok(PathSpec::new("a simulated path", source, out, back))
     }
 
     fn loss_model(&self, share: f64) -> LossModel {
@@ -122,7 +128,9 @@ impl PathArgs {
             }),
             DelayShape::Gamma(sd) => {
                 // A deviation equal to the mean above the base is the exponential distribution.
-                let gamma = mean.checked_sub(sd).and_then(|base| GammaDelay::fit(base, mean, sd));
+                let gamma = mean
+                    .checked_sub(sd)
+                    .and_then(|base| GammaDelay::fit(base, mean, sd));
                 gamma.map(|gamma| DelayModel::Gamma(gamma.into())).ok_or_else(|| {
                     Failure::bad_input(format_args!(
                         "--delay gamma:{} needs a one-way delay of at least that; the split of the round trip leaves {mean:?}",

@@ -35,7 +35,12 @@ pub(super) struct Workload {
     #[arg(long, value_name = "MS", default_value = "1000", value_parser = values::millis_above_zero)]
     pub(super) interval_ms: Duration,
     /// Policies to compare, over the same network: retransmit, fixed(N), also written fixed:N, pangolin, exact.
-    #[arg(long, value_name = "POLICY,..", value_delimiter = ',', default_value = "exact")]
+    #[arg(
+        long,
+        value_name = "POLICY,..",
+        value_delimiter = ',',
+        default_value = "exact"
+    )]
     policy: Vec<PolicyKind>,
     /// The same seed gives the same run.
     #[arg(long, default_value_t = 1)]
@@ -61,7 +66,11 @@ pub(super) enum Deadline {
 
 impl Workload {
     /// The deadline, and in words where it comes from.
-    pub(super) fn deadline(&self, otherwise: Deadline, path: &PathSpec) -> (Duration, &'static str) {
+    pub(super) fn deadline(
+        &self,
+        otherwise: Deadline,
+        path: &PathSpec,
+    ) -> (Duration, &'static str) {
         match (self.deadline_ms, otherwise) {
             (Some(asked), _) => (asked, "as asked"),
             (None, Deadline::Default(default)) => (default, "the default"),

@@ -15,7 +15,9 @@ use crate::{output, values};
 
 /// Plot what a policy costs over a range of losses, beside the oracle p / (1 - p) that knows all losses beforehand.
 #[derive(clap::Args)]
-#[command(after_help = "Example:\n  punctual policy curve --symbols 4 --rounds 2 --targets 0.99,0.999 --html curve.html")]
+#[command(
+    after_help = "Example:\n  punctual policy curve --symbols 4 --rounds 2 --targets 0.99,0.999 --html curve.html"
+)]
 pub(crate) struct Args {
     /// Source symbols of the message.
     #[arg(long, value_name = "K", default_value_t = 4, value_parser = clap::value_parser!(u8).range(1..=64))]
@@ -27,7 +29,12 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SHARE,..", value_delimiter = ',', default_value = "0.99,0.999", value_parser = values::on_time)]
     targets: Vec<f64>,
     /// Policies, one line each and target.
-    #[arg(long, value_name = "POLICY,..", value_delimiter = ',', default_value = "pangolin")]
+    #[arg(
+        long,
+        value_name = "POLICY,..",
+        value_delimiter = ',',
+        default_value = "pangolin"
+    )]
     policy: Vec<PolicyKind>,
     /// The greatest loss.
     #[arg(long, value_name = "SHARE", default_value = "0.2", value_parser = values::loss)]
@@ -166,9 +173,13 @@ fn chart(curves: &Curves) -> LineChart {
         .map(|curve| line(name(curve), &curve.points, |point| point.overhead))
         .collect();
     if let Some(first) = curves.curves.first() {
-        series.push(line("oracle p/(1-p)".to_owned(), &first.points, |point| point.oracle));
+        series.push(line("oracle p/(1-p)".to_owned(), &first.points, |point| {
+            point.oracle
+        }));
     }
-    let Settings { symbols, rounds, .. } = curves.settings;
+    let Settings {
+        symbols, rounds, ..
+    } = curves.settings;
     LineChart {
         title: format!("Overhead over loss: {symbols} source symbols, {rounds} rounds"),
         caption: "Expected symbols beyond the source symbols, as a share of them.".to_owned(),
@@ -185,7 +196,8 @@ fn page(curves: &Curves, chart: LineChart) -> String {
     let settings = serde_json::to_value(&curves.settings).expect("a struct of plain fields");
     let figures = Figures {
         title: "What keeping a deadline costs".to_owned(),
-        subtitle: "From the solver: every symbol is lost on its own with the same probability.".to_owned(),
+        subtitle: "From the solver: every symbol is lost on its own with the same probability."
+            .to_owned(),
         command: curves.settings.command.clone(),
         charts: vec![chart],
         ..Figures::default()

@@ -116,10 +116,15 @@ fn text(policy: PolicyKind, problem: &Problem, solution: &Solution) -> String {
 
 /// A row as a rule where it is one, else as what to send for q = 1, 2, ...
 fn rule(row: &[u16]) -> String {
-    let extra: Vec<i32> = (1..).zip(row).map(|(q, &symbols)| i32::from(symbols) - q).collect();
+    let extra: Vec<i32> = (1..)
+        .zip(row)
+        .map(|(q, &symbols)| i32::from(symbols) - q)
+        .collect();
     match extra[..] {
         [0, ..] if extra.iter().all(|&more| more == 0) => "send q".to_owned(),
-        [first, ..] if first > 0 && extra.iter().all(|&more| more == first) => format!("send q + {first}"),
+        [first, ..] if first > 0 && extra.iter().all(|&more| more == first) => {
+            format!("send q + {first}")
+        }
         _ => {
             let symbols: Vec<String> = row.iter().map(u16::to_string).collect();
             format!("send {} for q = 1 to {}", symbols.join(" "), row.len())

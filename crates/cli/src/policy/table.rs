@@ -61,13 +61,22 @@ fn measured(miss_target: f64, summary: &TableSummary) -> Measured {
 fn text(measured: &Measured) -> String {
     let row = |name: &str, value: String| vec![name.to_owned(), value];
     output::table(&[
-        row("stored tables", format!("{} of {}", measured.stored_tables, measured.combinations)),
+        row(
+            "stored tables",
+            format!("{} of {}", measured.stored_tables, measured.combinations),
+        ),
         row("size", format!("{} bytes", measured.bytes)),
         row(
             "built in",
-            format!("{:.2} s on {} threads", measured.build_seconds, measured.threads),
+            format!(
+                "{:.2} s on {} threads",
+                measured.build_seconds, measured.threads
+            ),
         ),
         row("look-up", format!("{:.1} ns", measured.lookup_ns)),
-        row("look-up, caches cold", format!("{:.1} ns", measured.lookup_cold_ns)),
+        row(
+            "look-up, caches cold",
+            format!("{:.1} ns", measured.lookup_cold_ns),
+        ),
     ])
 }

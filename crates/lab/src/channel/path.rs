@@ -113,8 +113,12 @@ impl PathSpec {
             let mut out = Channel::new(Arc::clone(&self.forward), 1, path, Direction::Forward);
             let mut back = Channel::new(Arc::clone(&self.backward), 1, path, Direction::Backward);
             for at_us in (0..PACKETS).map(|packet| packet * 100_000) {
-                if let Fate::Delivered { delay_us: out_us, .. } = out.fate(at_us, BYTES)
-                    && let Fate::Delivered { delay_us: back_us, .. } = back.fate(at_us, BYTES)
+                if let Fate::Delivered {
+                    delay_us: out_us, ..
+                } = out.fate(at_us, BYTES)
+                    && let Fate::Delivered {
+                        delay_us: back_us, ..
+                    } = back.fate(at_us, BYTES)
                 {
                     round_trips.push(out_us.saturating_add(back_us));
                 }

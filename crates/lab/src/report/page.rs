@@ -144,7 +144,9 @@ fn settings(report: &Report, figures: &Figures) -> String {
     }
     match &report.settings {
         serde_json::Value::Object(fields) => {
-            for (name, value) in fields.iter().filter(|(name, _)| *name != "seed") {
+            // The seeds stand above, and so does the command.
+            let is_shown = |name: &str| name != "seed" && name != "command";
+            for (name, value) in fields.iter().filter(|(name, _)| is_shown(name)) {
                 add(name, &plain(value));
             }
         }

@@ -149,9 +149,9 @@ fn curve(picture: &mut Picture, class: &str, series: &Series, x: &Axis, y: &Axis
             x.place(latency),
             y.place(later.max(y.values.0 * 0.5)).max(y.places.0),
         );
-        if points.is_empty() {
-            points.push((here.0, y.places.1));
-        }
+        // Up at each latency that occurred, level between two: nothing arrived there.
+        let level = points.last().map_or(y.places.1, |last| last.1);
+        points.push((here.0, level));
         points.push(here);
     }
     picture.polyline(class, &points, &hint(series));

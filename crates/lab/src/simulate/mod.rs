@@ -13,8 +13,8 @@ use std::time::Duration;
 pub use options::{OptionsError, SimulateOptions};
 use punctual_policy::{Library, PolicyKind};
 use punctual_proto::{EndpointConfig, Event, SendOptions, ServerConfig, ServerKey, SessionId};
-use tally::Tally;
 pub use tally::PolicyResult;
+use tally::Tally;
 
 use crate::world::{Forward, Happening, HostId, LabAead, Moment, World};
 

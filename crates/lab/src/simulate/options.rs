@@ -99,7 +99,8 @@ impl SimulateOptions {
                 "the on-time target must be above 0 and below 1",
             ),
             (
-                self.symbols.is_none_or(|symbols| (1..=64).contains(&symbols)),
+                self.symbols
+                    .is_none_or(|symbols| (1..=64).contains(&symbols)),
                 "a message has 1 to 64 source symbols",
             ),
             (
@@ -118,10 +119,7 @@ impl SimulateOptions {
                 (1..=1_000_000_000).contains(&self.messages),
                 "there must be 1 to 1000000000 messages",
             ),
-            (
-                !self.deadline.is_zero(),
-                "the deadline must be above zero",
-            ),
+            (!self.deadline.is_zero(), "the deadline must be above zero"),
             (!self.policies.is_empty(), "at least one policy is needed"),
             (
                 (limits::MTU_MIN..=limits::MTU_MAX).contains(&self.datagram_max),

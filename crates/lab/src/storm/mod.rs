@@ -180,10 +180,10 @@ impl<'a> Storm<'a> {
             (_, Some(session)) => (self.server, session),
             (_, None) => return Ok(()),
         };
-        let len = match self.choices.below(8) {
+        let len = match self.choices.below(16) {
             0 => 0,
-            1..=4 => self.choices.below(300) as usize,
-            5 | 6 => self.choices.below(5000) as usize,
+            1..=9 => self.choices.below(300) as usize,
+            10..=14 => self.choices.below(5000) as usize,
             _ => self.choices.below(limits::MESSAGE_MAX as u64 + 100) as usize,
         };
         let options = self.options();

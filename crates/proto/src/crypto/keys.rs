@@ -26,7 +26,8 @@ impl Secret {
         let mut out = [0; N];
         // N is at most 32 here, and 32 bytes are a valid pseudorandom key: neither call can fail.
         let hkdf = Hkdf::<Sha256>::from_prk(&self.0).expect("32 bytes are one hash length");
-        hkdf.expand(label, &mut out).expect("the output is far below 255 hash lengths");
+        hkdf.expand(label, &mut out)
+            .expect("the output is far below 255 hash lengths");
         out
     }
 
@@ -38,7 +39,9 @@ impl Secret {
 /// HKDF-Extract and -Expand in one: a key for one use from a long-lived secret and a salt.
 pub(crate) fn derive<const N: usize>(secret: &[u8], salt: &[u8], label: &[u8]) -> [u8; N] {
     let mut out = [0; N];
-    Hkdf::<Sha256>::new(Some(salt), secret).expand(label, &mut out).expect("the output is far below 255 hash lengths");
+    Hkdf::<Sha256>::new(Some(salt), secret)
+        .expand(label, &mut out)
+        .expect("the output is far below 255 hash lengths");
     out
 }
 
@@ -50,7 +53,10 @@ struct Generation {
 impl Generation {
     fn new(aead: &dyn Aead, algorithm: Algorithm, secret: &Secret) -> Self {
         let key: [u8; 32] = secret.expand(b"punctual v1 key");
-        Self { key: aead.key(algorithm, &key[..algorithm.key_len()]), iv: secret.expand(b"punctual v1 iv") }
+        Self {
+            key: aead.key(algorithm, &key[..algorithm.key_len()]),
+            iv: secret.expand(b"punctual v1 iv"),
+        }
     }
 
     fn nonce(&self, number: u64) -> [u8; 12] {
@@ -72,7 +78,11 @@ pub(crate) struct SealKeys {
 
 impl SealKeys {
     pub(crate) fn new(aead: &dyn Aead, algorithm: Algorithm, secret: Secret) -> Self {
-        Self { generation: Generation::new(aead, algorithm, &secret), secret, count: 0 }
+        Self {
+            generation: Generation::new(aead, algorithm, &secret),
+            secret,
+            count: 0,
+        }
     }
 
     /// Key updates so far.
@@ -95,7 +105,11 @@ impl SealKeys {
     pub(crate) fn seal(&self, number: u64, packet: &mut [u8], header_len: usize) {
         let (header, rest) = packet.split_at_mut(header_len);
         let (content, tag) = rest.split_at_mut(rest.len() - super::super::wire::TAG_LEN);
-        tag.copy_from_slice(&self.generation.key.seal(self.generation.nonce(number), header, content));
+        tag.copy_from_slice(&self.generation.key.seal(
+            self.generation.nonce(number),
+            header,
+            content,
+        ));
     }
 }
 
@@ -123,7 +137,14 @@ pub(crate) struct Opened {
 impl OpenKeys {
     pub(crate) fn new(aead: &dyn Aead, algorithm: Algorithm, secret: Secret) -> Self {
         let current = Generation::new(aead, algorithm, &secret);
-        Self { current, secret, count: 0, first_number: 0, previous: None, next: None }
+        Self {
+            current,
+            secret,
+            count: 0,
+            first_number: 0,
+            previous: None,
+            next: None,
+        }
     }
 
     /// Opens a packet in place: the plaintext then follows the header.
@@ -138,12 +159,25 @@ impl OpenKeys {
     ) -> Result<Opened, OpenError> {
         let (header, sealed) = packet.split_at_mut(header_len);
         if phase == (self.count % 2 == 1) {
-            let len = self.current.key.open(self.current.nonce(number), header, sealed)?;
-            return Ok(Opened { len, updated: false });
+            let len = self
+                .current
+                .key
+                .open(self.current.nonce(number), header, sealed)?;
+            return Ok(Opened {
+                len,
+                updated: false,
+            });
         }
-        if let Some(previous) = self.previous.as_ref().filter(|_| number < self.first_number) {
+        if let Some(previous) = self
+            .previous
+            .as_ref()
+            .filter(|_| number < self.first_number)
+        {
             let len = previous.key.open(previous.nonce(number), header, sealed)?;
-            return Ok(Opened { len, updated: false });
+            return Ok(Opened {
+                len,
+                updated: false,
+            });
         }
         let next = self
             .next

@@ -2,6 +2,8 @@
 //! and replaced (PROTOCOL.md#keys).
 
 mod keys;
+#[cfg(test)]
+pub(crate) mod tests;
 
 pub use keys::Secret;
 pub(crate) use keys::{OpenKeys, SealKeys, derive};

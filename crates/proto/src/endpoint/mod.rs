@@ -286,7 +286,7 @@ impl Endpoint {
             Slot::Connecting(connecting) => connecting.poll_timeout(),
             Slot::Free => None,
         };
-        self.timers.set(index, timeout);
+        self.timers.set_at_latest(index, timeout);
     }
 
     fn remove(&mut self, id: ConnectionId) {

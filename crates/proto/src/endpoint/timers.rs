@@ -1,4 +1,4 @@
-//! The next timeout of each session: a binary heap that knows where each session is in it, so that a change moves an entry
+//! The next timeout of each session: a heap that knows where each session is in it, so that a change moves an entry
 //! instead of leaving a stale one behind.
 
 use alloc::vec::Vec;
@@ -6,6 +6,8 @@ use alloc::vec::Vec;
 use crate::time::Instant;
 
 const ABSENT: u32 = u32::MAX;
+/// Children of an entry: four share a cache line.
+const ARITY: usize = 4;
 
 /// Timeouts by session index.
 #[derive(Default)]
@@ -30,7 +32,6 @@ impl TimerHeap {
             (ABSENT, None) => {}
             (ABSENT, Some(at)) => {
                 self.heap.push((at, index));
-                self.position[index as usize] = (self.heap.len() - 1) as u32;
                 self.rise(self.heap.len() - 1);
             }
             (position, Some(at)) => {
@@ -38,6 +39,16 @@ impl TimerHeap {
                 if at < old { self.rise(position as usize) } else { self.sink(position as usize) }
             }
             (position, None) => self.remove(position as usize),
+        }
+    }
+
+    /// Sees to it that the session's entry is no later than `at`. One that is earlier stays: whoever takes it out asks the
+    /// session again. A session's timeout mostly moves later with each packet, and so costs nothing here.
+    pub(super) fn set_at_latest(&mut self, index: u32, at: Option<Instant>) {
+        let position = self.position.get(index as usize).copied().unwrap_or(ABSENT);
+        let is_kept = position != ABSENT && at.is_some_and(|at| self.heap[position as usize].0 <= at);
+        if !is_kept {
+            self.set(index, at);
         }
     }
 
@@ -55,42 +66,44 @@ impl TimerHeap {
         let (_, index) = self.heap.swap_remove(position);
         self.position[index as usize] = ABSENT;
         if position < self.heap.len() {
-            self.position[self.heap[position].1 as usize] = position as u32;
             self.rise(position);
+            let moved = self.heap[position];
+            self.position[moved.1 as usize] = position as u32;
             self.sink(position);
         }
     }
 
     fn rise(&mut self, mut position: usize) {
+        let entry = self.heap[position];
         while position > 0 {
-            let parent = (position - 1) / 2;
-            if self.heap[parent] <= self.heap[position] {
+            let parent = (position - 1) / ARITY;
+            if self.heap[parent] <= entry {
                 break;
             }
-            self.swap(parent, position);
+            self.put(position, self.heap[parent]);
             position = parent;
         }
+        self.put(position, entry);
     }
 
     fn sink(&mut self, mut position: usize) {
+        let entry = self.heap[position];
         loop {
-            let left = 2 * position + 1;
-            let Some(least) = [left, left + 1].into_iter().filter(|&child| child < self.heap.len()).min_by_key(|&child| self.heap[child])
-            else {
-                break;
-            };
-            if self.heap[position] <= self.heap[least] {
+            let first = ARITY * position + 1;
+            let last = (first + ARITY).min(self.heap.len());
+            let Some(least) = (first..last).min_by_key(|&child| self.heap[child]) else { break };
+            if entry <= self.heap[least] {
                 break;
             }
-            self.swap(position, least);
+            self.put(position, self.heap[least]);
             position = least;
         }
+        self.put(position, entry);
     }
 
-    fn swap(&mut self, a: usize, b: usize) {
-        self.heap.swap(a, b);
-        self.position[self.heap[a].1 as usize] = a as u32;
-        self.position[self.heap[b].1 as usize] = b as u32;
+    fn put(&mut self, position: usize, entry: (Instant, u32)) {
+        self.heap[position] = entry;
+        self.position[entry.1 as usize] = position as u32;
     }
 }
 

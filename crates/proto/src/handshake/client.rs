@@ -44,8 +44,11 @@ impl ClientHandshake {
     ) -> Result<Self, snow::Error> {
         let psk = token.map_or(NO_PSK, |token| token.psk);
         let prologue = prologue(source);
-        let mut noise =
-            builder(entropy).prologue(&prologue)?.remote_public_key(server_key)?.psk(2, &psk)?.build_initiator()?;
+        let mut noise = builder(entropy)
+            .prologue(&prologue)?
+            .remote_public_key(server_key)?
+            .psk(2, &psk)?
+            .build_initiator()?;
         let mut payload = [0; crate::limits::TOKEN_MAX + 32];
         let mut writer = Writer::new(&mut payload);
         writer.u8(offered);
@@ -68,13 +71,18 @@ impl ClientHandshake {
 
     /// Writes the HELLO, with the cookie once there is one.
     pub(crate) fn encode_hello(&self, buffer: &mut [u8]) -> Option<usize> {
-        let hello = Hello { source: self.source, cookie: &self.cookie, noise: &self.first_message };
+        let hello = Hello {
+            source: self.source,
+            cookie: &self.cookie,
+            noise: &self.first_message,
+        };
         HandshakePacket::Hello(hello).encode(buffer)
     }
 
     /// A server asks for its cookie back: `true` when the HELLO is to go again with it.
     pub(crate) fn handle_retry(&mut self, retry: &Retry<'_>) -> bool {
-        let is_usable = (1..=COOKIE_MAX).contains(&retry.cookie.len()) && retry.cookie != self.cookie;
+        let is_usable =
+            (1..=COOKIE_MAX).contains(&retry.cookie.len()) && retry.cookie != self.cookie;
         if !is_usable || self.cookies_taken >= COOKIES_MAX {
             return false;
         }
@@ -92,7 +100,13 @@ impl ClientHandshake {
             return None;
         }
         let (to_server, to_client) = self.noise.dangerously_get_raw_split();
-        Some(Established { peer, seal: Secret(to_server), open: Secret(to_client), algorithm, parameters })
+        Some(Established {
+            peer,
+            seal: Secret(to_server),
+            open: Secret(to_client),
+            algorithm,
+            parameters,
+        })
     }
 }
 

@@ -17,21 +17,39 @@ pub(crate) const COOKIE_LEN: usize = 16;
 
 impl CookieJar {
     pub(crate) const fn new(secret: [u8; 32]) -> Self {
-        Self { secret: Secret(secret) }
+        Self {
+            secret: Secret(secret),
+        }
     }
 
-    pub(crate) fn bake(&self, now: Instant, from: SocketAddr, source: ConnectionId) -> [u8; COOKIE_LEN] {
+    pub(crate) fn bake(
+        &self,
+        now: Instant,
+        from: SocketAddr,
+        source: ConnectionId,
+    ) -> [u8; COOKIE_LEN] {
         self.cookie(slot(now), from, source)
     }
 
     /// Whether the cookie was baked for this address in this or the last slot.
-    pub(crate) fn is_ours(&self, now: Instant, from: SocketAddr, source: ConnectionId, cookie: &[u8]) -> bool {
-        let Ok(cookie) = <[u8; COOKIE_LEN]>::try_from(cookie) else { return false };
+    pub(crate) fn is_ours(
+        &self,
+        now: Instant,
+        from: SocketAddr,
+        source: ConnectionId,
+        cookie: &[u8],
+    ) -> bool {
+        let Ok(cookie) = <[u8; COOKIE_LEN]>::try_from(cookie) else {
+            return false;
+        };
         let slot = slot(now);
         [slot, slot.wrapping_sub(1)].into_iter().any(|slot| {
             let ours = self.cookie(slot, from, source);
             // Compared without an early exit, so that time tells nothing of a guess.
-            ours.iter().zip(cookie).fold(0, |difference, (a, b)| difference | (a ^ b)) == 0
+            ours.iter()
+                .zip(cookie)
+                .fold(0, |difference, (a, b)| difference | (a ^ b))
+                == 0
         })
     }
 

@@ -9,6 +9,8 @@ mod cookie;
 mod parameters;
 mod rng;
 mod server;
+#[cfg(test)]
+mod tests;
 mod token;
 
 pub use token::{ConnectToken, SealedToken, TokenClaims, TokenError, TokenKey};
@@ -36,7 +38,9 @@ pub struct ServerKey {
 
 impl core::fmt::Debug for ServerKey {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("ServerKey").field("public", &self.public).finish_non_exhaustive()
+        f.debug_struct("ServerKey")
+            .field("public", &self.public)
+            .finish_non_exhaustive()
     }
 }
 
@@ -68,7 +72,9 @@ impl ServerKey {
 }
 
 fn builder<'a>(entropy: &mut Entropy) -> snow::Builder<'a> {
-    let params = PATTERN.parse().expect("the pattern is a constant that snow knows");
+    let params = PATTERN
+        .parse()
+        .expect("the pattern is a constant that snow knows");
     snow::Builder::with_resolver(params, entropy.resolver())
 }
 

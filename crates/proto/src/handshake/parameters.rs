@@ -23,9 +23,14 @@ impl Parameters {
     pub(crate) fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let datagram_max = reader.u16()?;
         if datagram_max < MTU_MIN {
-            return Err(DecodeError::Invalid { field: "datagram size" });
+            return Err(DecodeError::Invalid {
+                field: "datagram size",
+            });
         }
         let idle_timeout = Duration::from_millis(reader.varint()?);
-        Ok(Self { datagram_max: datagram_max.min(MTU_MAX), idle_timeout })
+        Ok(Self {
+            datagram_max: datagram_max.min(MTU_MAX),
+            idle_timeout,
+        })
     }
 }

@@ -2,7 +2,10 @@
 
 use alloc::vec::Vec;
 
-use super::{Entropy, Established, NO_PSK, Parameters, ServerKey, TokenClaims, TokenError, TokenKey, builder, prologue};
+use super::{
+    Entropy, Established, NO_PSK, Parameters, ServerKey, TokenClaims, TokenError, TokenKey,
+    builder, prologue,
+};
 use crate::crypto::{Aead, Algorithm, Secret};
 use crate::limits::{MTU_MIN, TOKEN_MAX};
 use crate::wire::{Accept, ConnectionId, HandshakePacket, Hello, Reader, Refusal, Writer};
@@ -34,11 +37,17 @@ pub(crate) fn read_hello(
     let prologue = prologue(hello.source);
     let mut start = || {
         // The real key is set once the token inside the first message is known.
-        builder(entropy).prologue(&prologue)?.local_private_key(&admission.key.private)?.psk(2, &NO_PSK)?.build_responder()
+        builder(entropy)
+            .prologue(&prologue)?
+            .local_private_key(&admission.key.private)?
+            .psk(2, &NO_PSK)?
+            .build_responder()
     };
     let mut noise = start().map_err(|_: snow::Error| Refusal::Key)?;
     let mut payload = [0; MTU_MIN as usize];
-    let len = noise.read_message(hello.noise, &mut payload).map_err(|_| Refusal::Key)?;
+    let len = noise
+        .read_message(hello.noise, &mut payload)
+        .map_err(|_| Refusal::Key)?;
     let (offered, parameters, sealed) = read_payload(&payload[..len]).ok_or(Refusal::Key)?;
     let identity = match (admission.token_key, sealed) {
         (None, []) => Vec::new(),
@@ -46,11 +55,17 @@ pub(crate) fn read_hello(
         (None, _) => return Err(Refusal::TokenInvalid),
         (Some(_), []) => return Err(Refusal::TokenMissing),
         (Some(key), sealed) => {
-            let claims = TokenClaims::open(admission.aead, key, &admission.key.public, admission.now_unix_s, sealed)
-                .map_err(|error| match error {
-                    TokenError::Expired => Refusal::TokenExpired,
-                    _ => Refusal::TokenInvalid,
-                })?;
+            let claims = TokenClaims::open(
+                admission.aead,
+                key,
+                &admission.key.public,
+                admission.now_unix_s,
+                sealed,
+            )
+            .map_err(|error| match error {
+                TokenError::Expired => Refusal::TokenExpired,
+                _ => Refusal::TokenInvalid,
+            })?;
             noise.set_psk(2, &claims.psk).map_err(|_| Refusal::Key)?;
             claims.identity
         }
@@ -60,9 +75,17 @@ pub(crate) fn read_hello(
         Algorithm::Aes128Gcm => Algorithm::ChaCha20Poly1305,
         Algorithm::ChaCha20Poly1305 => Algorithm::Aes128Gcm,
     };
-    let algorithm =
-        [preferred, other].into_iter().find(|algorithm| offered & algorithm.bit() != 0).ok_or(Refusal::Key)?;
-    Ok(ServerHandshake { noise, source: hello.source, algorithm, parameters, identity })
+    let algorithm = [preferred, other]
+        .into_iter()
+        .find(|algorithm| offered & algorithm.bit() != 0)
+        .ok_or(Refusal::Key)?;
+    Ok(ServerHandshake {
+        noise,
+        source: hello.source,
+        algorithm,
+        parameters,
+        identity,
+    })
 }
 
 /// What the client says inside its Noise message. More may follow in a later version.
@@ -79,7 +102,11 @@ pub(crate) fn read_payload(payload: &[u8]) -> Option<(u8, Parameters, &[u8])> {
 
 impl ServerHandshake {
     /// Writes the ACCEPT and finishes.
-    pub(crate) fn accept(mut self, own: ConnectionId, parameters: &Parameters) -> Option<(Established, Vec<u8>)> {
+    pub(crate) fn accept(
+        mut self,
+        own: ConnectionId,
+        parameters: &Parameters,
+    ) -> Option<(Established, Vec<u8>)> {
         let mut payload = [0; 64];
         let mut writer = Writer::new(&mut payload);
         writer.u32(own.0);
@@ -87,8 +114,14 @@ impl ServerHandshake {
         parameters.encode(&mut writer);
         let len = writer.finish()?;
         let mut message = [0; 192];
-        let len = self.noise.write_message(&payload[..len], &mut message).ok()?;
-        let accept = Accept { destination: self.source, noise: &message[..len] };
+        let len = self
+            .noise
+            .write_message(&payload[..len], &mut message)
+            .ok()?;
+        let accept = Accept {
+            destination: self.source,
+            noise: &message[..len],
+        };
         let mut packet = [0; 256];
         let len = HandshakePacket::Accept(accept).encode(&mut packet)?;
         let (to_server, to_client) = self.noise.dangerously_get_raw_split();

@@ -59,7 +59,9 @@ impl core::fmt::Debug for SealedToken {
 
 impl core::fmt::Debug for ConnectToken {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("ConnectToken").field("sealed", &self.sealed).finish_non_exhaustive()
+        f.debug_struct("ConnectToken")
+            .field("sealed", &self.sealed)
+            .finish_non_exhaustive()
     }
 }
 
@@ -105,7 +107,10 @@ impl ConnectToken {
         if sealed.len() < SALT_LEN + TAG_LEN || sealed.len() > TOKEN_MAX {
             return Err(TokenError::Invalid);
         }
-        Ok(Self { sealed: SealedToken(sealed.to_vec()), psk: *psk })
+        Ok(Self {
+            sealed: SealedToken(sealed.to_vec()),
+            psk: *psk,
+        })
     }
 }
 
@@ -115,7 +120,12 @@ impl TokenClaims {
     ///
     /// # Errors
     /// `TooLarge` when identity or servers are over their bounds.
-    pub fn seal(&self, aead: &dyn Aead, key: &TokenKey, salt: [u8; 32]) -> Result<ConnectToken, TokenError> {
+    pub fn seal(
+        &self,
+        aead: &dyn Aead,
+        key: &TokenKey,
+        salt: [u8; 32],
+    ) -> Result<ConnectToken, TokenError> {
         if self.identity.len() > IDENTITY_MAX || self.servers.len() > SERVERS_MAX {
             return Err(TokenError::TooLarge);
         }
@@ -134,7 +144,10 @@ impl TokenClaims {
         let tag = token_key(aead, key, &salt).seal([0; 12], &salt, &mut buffer[SALT_LEN..end]);
         let mut sealed = buffer[..end].to_vec();
         sealed.extend_from_slice(&tag);
-        Ok(ConnectToken { sealed: SealedToken(sealed), psk: self.psk })
+        Ok(ConnectToken {
+            sealed: SealedToken(sealed),
+            psk: self.psk,
+        })
     }
 
     /// Opens and checks a token on the server.
@@ -151,9 +164,13 @@ impl TokenClaims {
         if sealed.len() > TOKEN_MAX {
             return Err(TokenError::Invalid);
         }
-        let (salt, rest) = sealed.split_first_chunk::<SALT_LEN>().ok_or(TokenError::Invalid)?;
+        let (salt, rest) = sealed
+            .split_first_chunk::<SALT_LEN>()
+            .ok_or(TokenError::Invalid)?;
         let mut plain = rest.to_vec();
-        let len = token_key(aead, key, salt).open([0; 12], salt, &mut plain).map_err(|_| TokenError::Invalid)?;
+        let len = token_key(aead, key, salt)
+            .open([0; 12], salt, &mut plain)
+            .map_err(|_| TokenError::Invalid)?;
         let claims = Self::decode(&plain[..len]).ok_or(TokenError::Invalid)?;
         if !claims.servers.is_empty() && !claims.servers.contains(server) {
             return Err(TokenError::Invalid);
@@ -178,11 +195,20 @@ impl TokenClaims {
         }
         let identity_len = usize::from(reader.u8().ok()?);
         let identity = reader.bytes(identity_len).ok()?.to_vec();
-        Some(Self { identity, expires_unix_s, servers, psk })
+        Some(Self {
+            identity,
+            expires_unix_s,
+            servers,
+            psk,
+        })
     }
 }
 
-fn token_key(aead: &dyn Aead, key: &TokenKey, salt: &[u8; 32]) -> alloc::boxed::Box<dyn crate::crypto::AeadKey> {
+fn token_key(
+    aead: &dyn Aead,
+    key: &TokenKey,
+    salt: &[u8; 32],
+) -> alloc::boxed::Box<dyn crate::crypto::AeadKey> {
     // ChaCha20-Poly1305 everywhere: a backend need not know what its servers' processors prefer.
     let bytes: [u8; 32] = crate::crypto::derive(&key.0, salt, b"punctual v1 token");
     aead.key(Algorithm::ChaCha20Poly1305, &bytes)

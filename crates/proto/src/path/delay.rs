@@ -13,16 +13,21 @@ const FIRST_LOG: u32 = 8;
 /// Samples after which all counts are halved.
 const MEMORY: u32 = 2048;
 
+/// The quantile that is always known: rounds and one-way delays are counted with it several times a packet.
+const HIGH: f64 = 0.99;
+
 /// Delays, compactly.
 pub(crate) struct DelayHistogram {
     min_us: u32,
     total: u32,
+    /// The [`HIGH`] quantile's excess over the minimum.
+    high_us: u32,
     bins: [u16; BINS],
 }
 
 impl Default for DelayHistogram {
     fn default() -> Self {
-        Self { min_us: u32::MAX, total: 0, bins: [0; BINS] }
+        Self { min_us: u32::MAX, total: 0, high_us: 0, bins: [0; BINS] }
     }
 }
 
@@ -47,6 +52,12 @@ impl DelayHistogram {
         }
         self.bins[bin(us - self.min_us)] += 1;
         self.total += 1;
+        self.high_us = self.excess(HIGH);
+    }
+
+    /// The delay that 99 % of samples did not exceed.
+    pub(crate) fn high(&self) -> Duration {
+        self.min() + Duration::from_micros(u64::from(self.high_us))
     }
 
     /// A smaller minimum: what was an excess over the old one is a larger excess now.
@@ -73,15 +84,19 @@ impl DelayHistogram {
 
     /// The delay that a share `q` of samples did not exceed: the upper edge of its bin, so never too small.
     pub(crate) fn quantile(&self, q: f64) -> Duration {
-        let wanted = q * f64::from(self.total);
+        self.min() + Duration::from_micros(u64::from(self.excess(q)))
+    }
+
+    fn excess(&self, q: f64) -> u32 {
+        let wanted = libm::ceil(q * f64::from(self.total)) as u32;
         let mut below = 0;
         for (index, &count) in self.bins.iter().enumerate() {
             below += u32::from(count);
-            if count > 0 && f64::from(below) >= wanted {
-                return self.min() + Duration::from_micros(u64::from(lower_edge(index + 1)));
+            if count > 0 && below >= wanted {
+                return lower_edge(index + 1);
             }
         }
-        self.min()
+        0
     }
 
     /// Share of samples that took at most `limit`; within a bin they count as spread evenly.
@@ -164,6 +179,7 @@ mod tests {
             let seen = delays.quantile(q).as_secs_f64() * 1e3;
             assert!(seen >= truth - 0.2 && seen < 20.0 + q * 100.0 * 1.26, "{q}: {seen} against {truth}");
         }
+        assert_eq!(delays.high(), delays.quantile(HIGH));
         let half = delays.share_within(ms(70));
         assert!((half - 0.5).abs() < 0.05, "{half}");
     }

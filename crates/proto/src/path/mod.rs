@@ -24,9 +24,6 @@ use core::time::Duration;
 use crate::limits::TIMER_GRANULARITY;
 use crate::time::Instant;
 
-/// Share of one-way delays that the count of rounds allows for.
-const OWD_QUANTILE: f64 = 0.99;
-
 /// One path. A change of address begins a new one: nothing measured on the old way holds on the new.
 pub(crate) struct Path {
     pub(crate) remote: SocketAddr,
@@ -70,7 +67,7 @@ impl Path {
             let half = self.rtt.min() / 2;
             half + half / 4
         } else {
-            self.owd.quantile(OWD_QUANTILE)
+            self.owd.high()
         }
     }
 

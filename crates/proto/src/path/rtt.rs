@@ -8,10 +8,6 @@ use crate::limits::TIMER_GRANULARITY;
 
 /// Before anything is known (RFC 9002 section 6.2.2).
 const INITIAL: Duration = Duration::from_millis(333);
-/// Share of round trips that a round waits for. A later acknowledgement makes the next round a needless one: at 1 % that
-/// costs a hundredth of a message.
-const ROUND_QUANTILE: f64 = 0.99;
-
 /// What is known of the round trip.
 #[derive(Default)]
 pub(crate) struct Rtt {
@@ -48,14 +44,15 @@ impl Rtt {
         if self.is_known() { self.samples.min() } else { INITIAL }
     }
 
-    /// When missing feedback means loss: a high quantile of what was seen, with a margin that shrinks as more is seen (one
+    /// When missing feedback means loss: what 99 % of round trips did not exceed (a later acknowledgement makes the next round a
+    /// needless one, which at 1 % costs a hundredth of a message), with a margin that shrinks as more is seen (one
     /// sample says little of the tail: a quarter of it is added, an eighth after two, and so on).
     pub(crate) fn round_time(&self) -> Duration {
         if !self.is_known() {
             return INITIAL * 2;
         }
         let unseen = self.smoothed / self.count.saturating_mul(4);
-        self.samples.quantile(ROUND_QUANTILE) + unseen.max(TIMER_GRANULARITY)
+        self.samples.high() + unseen.max(TIMER_GRANULARITY)
     }
 
     /// RFC 9002 section 7.6.1: losses that span this long mean that the path carries nothing.

@@ -1,7 +1,7 @@
 //! The ACK frame: which packets have arrived (ranges, so that a lost acknowledgement is repaired by the next), and when.
 
-use super::bytes::{Reader, Writer};
 use super::DecodeError;
+use super::bytes::{Reader, Writer};
 use crate::limits::ACK_RANGES_MAX;
 
 /// Up to [`ACK_RANGES_MAX`] runs of packet numbers, newest first, each `first..=last`.
@@ -51,8 +51,14 @@ pub struct Ack {
 impl Ack {
     /// Writes the frame, its type byte included.
     pub fn encode(&self, writer: &mut Writer<'_>) {
-        let [newest, older @ ..] = self.ranges.runs() else { return };
-        writer.u8(if self.ce_count > 0 { super::frame::ACK_ECN } else { super::frame::ACK });
+        let [newest, older @ ..] = self.ranges.runs() else {
+            return;
+        };
+        writer.u8(if self.ce_count > 0 {
+            super::frame::ACK_ECN
+        } else {
+            super::frame::ACK
+        });
         writer.u32(newest.1 as u32);
         writer.u32(self.received_at);
         writer.varint(u64::from(self.delay_us));
@@ -72,17 +78,26 @@ impl Ack {
 
     /// Reads the frame after its type byte. `next_number` is the number that the reader of this frame would send next:
     /// acknowledgements of anything not yet sent are invalid.
-    pub(super) fn decode(reader: &mut Reader<'_>, next_number: u64, ecn: bool) -> Result<Self, DecodeError> {
+    pub(super) fn decode(
+        reader: &mut Reader<'_>,
+        next_number: u64,
+        ecn: bool,
+    ) -> Result<Self, DecodeError> {
         let invalid = DecodeError::Invalid { field: "ack range" };
         let largest = super::expand(u64::from(reader.u32()?), 32, next_number);
         if largest >= next_number {
-            return Err(DecodeError::Invalid { field: "ack largest" });
+            return Err(DecodeError::Invalid {
+                field: "ack largest",
+            });
         }
         let received_at = reader.u32()?;
-        let delay_us = u32::try_from(reader.varint()?).map_err(|_| DecodeError::Invalid { field: "ack delay" })?;
+        let delay_us = u32::try_from(reader.varint()?)
+            .map_err(|_| DecodeError::Invalid { field: "ack delay" })?;
         let older = usize::from(reader.u8()?);
         if older >= ACK_RANGES_MAX {
-            return Err(DecodeError::Invalid { field: "ack range count" });
+            return Err(DecodeError::Invalid {
+                field: "ack range count",
+            });
         }
         let mut ranges = AckRanges::default();
         let mut first = largest.checked_sub(reader.varint()?).ok_or(invalid)?;
@@ -90,11 +105,19 @@ impl Ack {
         for _ in 0..older {
             let gap = reader.varint()?;
             let length = reader.varint()?;
-            let last = first.checked_sub(gap).and_then(|above| above.checked_sub(2)).ok_or(invalid)?;
+            let last = first
+                .checked_sub(gap)
+                .and_then(|above| above.checked_sub(2))
+                .ok_or(invalid)?;
             first = last.checked_sub(length).ok_or(invalid)?;
             ranges.push(first, last);
         }
         let ce_count = if ecn { reader.varint()? } else { 0 };
-        Ok(Self { ranges, received_at, delay_us, ce_count })
+        Ok(Self {
+            ranges,
+            received_at,
+            delay_us,
+            ce_count,
+        })
     }
 }

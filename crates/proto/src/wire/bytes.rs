@@ -26,7 +26,10 @@ impl<'a> Reader<'a> {
     /// # Errors
     /// `Truncated` when fewer are left.
     pub fn bytes(&mut self, len: usize) -> Result<&'a [u8], DecodeError> {
-        let (head, rest) = self.rest.split_at_checked(len).ok_or(DecodeError::Truncated)?;
+        let (head, rest) = self
+            .rest
+            .split_at_checked(len)
+            .ok_or(DecodeError::Truncated)?;
         self.rest = rest;
         Ok(head)
     }
@@ -43,7 +46,10 @@ impl<'a> Reader<'a> {
     /// # Errors
     /// `Truncated` when fewer are left.
     pub fn array<const N: usize>(&mut self) -> Result<[u8; N], DecodeError> {
-        let (head, rest) = self.rest.split_first_chunk::<N>().ok_or(DecodeError::Truncated)?;
+        let (head, rest) = self
+            .rest
+            .split_first_chunk::<N>()
+            .ok_or(DecodeError::Truncated)?;
         self.rest = rest;
         Ok(*head)
     }
@@ -107,7 +113,11 @@ pub struct Writer<'a> {
 impl<'a> Writer<'a> {
     /// Writes from the start of `buffer`.
     pub const fn new(buffer: &'a mut [u8]) -> Self {
-        Self { buffer, len: 0, overflow: false }
+        Self {
+            buffer,
+            len: 0,
+            overflow: false,
+        }
     }
 
     /// Bytes written.
@@ -202,7 +212,10 @@ mod tests {
     fn varints_of_rfc_9000_appendix_a() {
         // The four examples of RFC 9000, appendix A.1.
         let examples: [(&[u8], u64); 4] = [
-            (&[0xc2, 0x19, 0x7c, 0x5e, 0xff, 0x14, 0xe8, 0x8c], 151_288_809_941_952_652),
+            (
+                &[0xc2, 0x19, 0x7c, 0x5e, 0xff, 0x14, 0xe8, 0x8c],
+                151_288_809_941_952_652,
+            ),
             (&[0x9d, 0x7f, 0x3e, 0x7d], 494_878_333),
             (&[0x7b, 0xbd], 15_293),
             (&[0x25], 37),
@@ -225,6 +238,9 @@ mod tests {
         writer.u16(7);
         writer.u16(7);
         assert_eq!(writer.finish(), None);
-        assert_eq!(Reader::new(&[0x80, 1]).varint(), Err(DecodeError::Truncated));
+        assert_eq!(
+            Reader::new(&[0x80, 1]).varint(),
+            Err(DecodeError::Truncated)
+        );
     }
 }

@@ -84,7 +84,9 @@ impl<'a> Frame<'a> {
             ABANDON => {
                 let (first, count) = (reader.varint()?, reader.varint()?);
                 if count == 0 {
-                    return Err(DecodeError::Invalid { field: "abandon count" });
+                    return Err(DecodeError::Invalid {
+                        field: "abandon count",
+                    });
                 }
                 Self::Abandon { first, count }
             }
@@ -94,9 +96,14 @@ impl<'a> Frame<'a> {
                 let code = reader.u16()?;
                 let len = usize::from(reader.u8()?);
                 if len > CLOSE_REASON_MAX {
-                    return Err(DecodeError::Invalid { field: "close reason" });
+                    return Err(DecodeError::Invalid {
+                        field: "close reason",
+                    });
                 }
-                Self::Close { code, reason: reader.bytes(len)? }
+                Self::Close {
+                    code,
+                    reason: reader.bytes(len)?,
+                }
             }
             SYMBOL..0xc0 => Self::Symbol(decode_symbol(kind, reader)?),
             _ => return Err(DecodeError::UnknownFrame { kind }),
@@ -161,7 +168,9 @@ fn decode_symbol<'a>(kind: u8, reader: &mut Reader<'a>) -> Result<Symbol<'a>, De
     let truncated_block = reader.u16()?;
     let esi = reader.u8()?;
     if usize::from(esi) >= usize::from(source_symbols) + REPAIR_SYMBOLS_MAX {
-        return Err(DecodeError::Invalid { field: "symbol index" });
+        return Err(DecodeError::Invalid {
+            field: "symbol index",
+        });
     }
     let data = if kind & LAST_SYMBOL != 0 {
         reader.take_rest()
@@ -170,9 +179,16 @@ fn decode_symbol<'a>(kind: u8, reader: &mut Reader<'a>) -> Result<Symbol<'a>, De
         reader.bytes(len)?
     };
     if data.is_empty() {
-        return Err(DecodeError::Invalid { field: "symbol length" });
+        return Err(DecodeError::Invalid {
+            field: "symbol length",
+        });
     }
-    Ok(Symbol { source_symbols, truncated_block, esi, data })
+    Ok(Symbol {
+        source_symbols,
+        truncated_block,
+        esi,
+        data,
+    })
 }
 
 /// Bytes that a symbol of `len` bytes takes besides its content, when it is not the last of its packet.

@@ -57,8 +57,14 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    const ALL: [Self; 6] =
-        [Self::Version, Self::Key, Self::TokenMissing, Self::TokenInvalid, Self::TokenExpired, Self::Full];
+    const ALL: [Self; 6] = [
+        Self::Version,
+        Self::Key,
+        Self::TokenMissing,
+        Self::TokenInvalid,
+        Self::TokenExpired,
+        Self::Full,
+    ];
 
     const fn code(self) -> u8 {
         match self {
@@ -115,22 +121,41 @@ impl<'a> HandshakePacket<'a> {
                 let cookie_len = usize::from(reader.u8()?);
                 let cookie = reader.bytes(cookie_len)?;
                 let noise_len = usize::from(reader.u16()?);
-                Self::Hello(Hello { source: id, cookie, noise: reader.bytes(noise_len)? })
+                Self::Hello(Hello {
+                    source: id,
+                    cookie,
+                    noise: reader.bytes(noise_len)?,
+                })
             }
             RETRY => {
                 let cookie_len = usize::from(reader.u8()?);
-                Self::Retry(Retry { destination: id, cookie: reader.bytes(cookie_len)? })
+                Self::Retry(Retry {
+                    destination: id,
+                    cookie: reader.bytes(cookie_len)?,
+                })
             }
             ACCEPT => {
                 let noise_len = usize::from(reader.u16()?);
-                Self::Accept(Accept { destination: id, noise: reader.bytes(noise_len)? })
+                Self::Accept(Accept {
+                    destination: id,
+                    noise: reader.bytes(noise_len)?,
+                })
             }
             REFUSE => {
                 let code = reader.u8()?;
-                let why = Refusal::ALL.into_iter().find(|refusal| refusal.code() == code);
-                Self::Refuse(Refuse { destination: id, why: why.ok_or(DecodeError::Invalid { field: "refusal" })? })
+                let why = Refusal::ALL
+                    .into_iter()
+                    .find(|refusal| refusal.code() == code);
+                Self::Refuse(Refuse {
+                    destination: id,
+                    why: why.ok_or(DecodeError::Invalid { field: "refusal" })?,
+                })
             }
-            _ => return Err(DecodeError::Invalid { field: "first byte" }),
+            _ => {
+                return Err(DecodeError::Invalid {
+                    field: "first byte",
+                });
+            }
         })
     }
 

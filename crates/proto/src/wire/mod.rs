@@ -10,7 +10,7 @@ mod preamble;
 pub use ack::{Ack, AckRanges};
 pub use bytes::{Reader, Writer};
 pub use frame::{Frame, SYMBOL_HEADER, Symbol, symbol_overhead};
-pub use hello::{Accept, Hello, HandshakePacket, Refusal, Refuse, Retry};
+pub use hello::{Accept, HandshakePacket, Hello, Refusal, Refuse, Retry};
 pub use packet::{ConnectionId, HEADER_LEN_MAX, Header, Kind, TAG_LEN, classify, expand};
 pub use preamble::Preamble;
 
@@ -44,11 +44,20 @@ impl core::fmt::Display for DecodeError {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
             Self::Truncated => f.write_str("the packet ends before its content does"),
-            Self::Invalid { field } => write!(f, "the field `{field}` holds a value that the protocol does not allow"),
+            Self::Invalid { field } => write!(
+                f,
+                "the field `{field}` holds a value that the protocol does not allow"
+            ),
             Self::UnknownFrame { kind } => write!(f, "unknown frame type {kind:#04x}"),
-            Self::Version { version } => write!(f, "protocol version {version} is not spoken here (this is version {VERSION})"),
+            Self::Version { version } => write!(
+                f,
+                "protocol version {version} is not spoken here (this is version {VERSION})"
+            ),
         }
     }
 }
 
 impl core::error::Error for DecodeError {}
+
+#[cfg(test)]
+mod tests;

@@ -73,13 +73,23 @@ impl Header {
     /// Two bytes could do while fewer than 2^15 numbers are in doubt (RFC 9000 section 17.1); four are taken from 2^14 on, so
     /// that a packet may also come 2^14 numbers late and still be told apart.
     #[must_use]
-    pub const fn for_number(destination: ConnectionId, key_phase: bool, number: u64, acknowledged: Option<u64>) -> Self {
+    pub const fn for_number(
+        destination: ConnectionId,
+        key_phase: bool,
+        number: u64,
+        acknowledged: Option<u64>,
+    ) -> Self {
         let in_doubt = match acknowledged {
             Some(largest) => number.saturating_sub(largest),
             None => number + 1,
         };
         let number_len = if in_doubt < 1 << 14 { 2 } else { 4 };
-        Self { destination, key_phase, truncated_number: number as u32, number_len }
+        Self {
+            destination,
+            key_phase,
+            truncated_number: number as u32,
+            number_len,
+        }
     }
 
     /// Bytes on the wire.
@@ -109,22 +119,37 @@ impl Header {
         let mut reader = Reader::new(datagram);
         let first = reader.u8()?;
         if first & SHORT_MASK != SHORT || first & RESERVED != 0 {
-            return Err(DecodeError::Invalid { field: "first byte" });
+            return Err(DecodeError::Invalid {
+                field: "first byte",
+            });
         }
         let destination = ConnectionId(reader.u32()?);
         let long = first & LONG_NUMBER != 0;
-        let truncated_number = if long { reader.u32()? } else { u32::from(reader.u16()?) };
+        let truncated_number = if long {
+            reader.u32()?
+        } else {
+            u32::from(reader.u16()?)
+        };
         if reader.remaining() < TAG_LEN {
             return Err(DecodeError::Truncated);
         }
         let number_len = if long { 4 } else { 2 };
-        Ok(Self { destination, key_phase: first & KEY_PHASE != 0, truncated_number, number_len })
+        Ok(Self {
+            destination,
+            key_phase: first & KEY_PHASE != 0,
+            truncated_number,
+            number_len,
+        })
     }
 
     /// The whole packet number, given the next one expected from this peer.
     #[must_use]
     pub fn number(&self, expected: u64) -> u64 {
-        expand(u64::from(self.truncated_number), 8 * self.number_len as u32, expected)
+        expand(
+            u64::from(self.truncated_number),
+            8 * self.number_len as u32,
+            expected,
+        )
     }
 }
 
@@ -157,11 +182,27 @@ mod tests {
 
     #[test]
     fn numbers_survive_years_of_wrapping() {
-        for number in [0u64, 1, 0xffff, 0x1_0000, 0xffff_fff0, 0x1_0000_0000, 1 << 50] {
+        for number in [
+            0u64,
+            1,
+            0xffff,
+            0x1_0000,
+            0xffff_fff0,
+            0x1_0000_0000,
+            1 << 50,
+        ] {
             for distance in [0u64, 1, 100, 1 << 13] {
-                let header = Header::for_number(ConnectionId(7), false, number + distance, Some(number));
-                let truncated = if header.number_len == 2 { header.truncated_number & 0xffff } else { header.truncated_number };
-                let seen = Header { truncated_number: truncated, ..header };
+                let header =
+                    Header::for_number(ConnectionId(7), false, number + distance, Some(number));
+                let truncated = if header.number_len == 2 {
+                    header.truncated_number & 0xffff
+                } else {
+                    header.truncated_number
+                };
+                let seen = Header {
+                    truncated_number: truncated,
+                    ..header
+                };
                 assert_eq!(seen.number(number + 1), number + distance);
             }
         }

@@ -1,7 +1,7 @@
 //! The preamble: what a message says about itself, inside its coded blocks, once a message.
 
-use super::bytes::{Reader, Writer};
 use super::DecodeError;
+use super::bytes::{Reader, Writer};
 use crate::limits::MESSAGE_MAX;
 
 /// The first bytes of the first block of a message, or of a later one.
@@ -41,11 +41,17 @@ impl Preamble {
     pub fn encode(&self, writer: &mut Writer<'_>) {
         match *self {
             // Stream 0 is not written: most sessions have one stream.
-            Self::First { stream: 0, message_len } => {
+            Self::First {
+                stream: 0,
+                message_len,
+            } => {
                 writer.u8(0);
                 writer.varint(message_len as u64);
             }
-            Self::First { stream, message_len } => {
+            Self::First {
+                stream,
+                message_len,
+            } => {
                 writer.u8(STREAM);
                 writer.varint(stream);
                 writer.varint(message_len as u64);
@@ -66,19 +72,32 @@ impl Preamble {
             LATER => {
                 let index = reader.u8()?;
                 if index == 0 {
-                    return Err(DecodeError::Invalid { field: "block index" });
+                    return Err(DecodeError::Invalid {
+                        field: "block index",
+                    });
                 }
                 Ok(Self::Later { index })
             }
             flags @ (0 | STREAM) => {
-                let stream = if flags & STREAM != 0 { reader.varint()? } else { 0 };
+                let stream = if flags & STREAM != 0 {
+                    reader.varint()?
+                } else {
+                    0
+                };
                 let message_len = usize::try_from(reader.varint()?).unwrap_or(usize::MAX);
                 if message_len > MESSAGE_MAX {
-                    return Err(DecodeError::Invalid { field: "message length" });
+                    return Err(DecodeError::Invalid {
+                        field: "message length",
+                    });
                 }
-                Ok(Self::First { stream, message_len })
+                Ok(Self::First {
+                    stream,
+                    message_len,
+                })
             }
-            _ => Err(DecodeError::Invalid { field: "preamble flags" }),
+            _ => Err(DecodeError::Invalid {
+                field: "preamble flags",
+            }),
         }
     }
 }

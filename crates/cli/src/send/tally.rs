@@ -1,0 +1,195 @@
+//! What became of the messages, by their outcomes.
+
+use std::collections::BTreeMap;
+
+use punctual::{MessageId, MissReason, Outcome, PolicyKind, SessionStats};
+use punctual_lab::stats::{Latencies, Summary, blocks, share_interval};
+use serde_json::Value;
+
+use crate::demo::Totals;
+use crate::scoreboard::count;
+
+/// Blocks of time that are resampled for the interval of the late share: misses come in runs, shorter than one of these.
+const BLOCKS: usize = 20;
+/// Draws of the resampling are the same each time.
+const SEED: u64 = 1;
+
+/// Counts of one run.
+#[derive(Debug, Default)]
+pub(super) struct Tally {
+    first: Option<MessageId>,
+    /// Whether each message was late, in the order of sending; late until its outcome says otherwise.
+    late: Vec<bool>,
+    resolved: u64,
+    late_count: u64,
+    dropped: u64,
+    refused: u64,
+    reasons: BTreeMap<&'static str, u64>,
+    latencies: Latencies,
+    bounds: Latencies,
+}
+
+impl Tally {
+    pub(super) fn on_sent(&mut self, message: MessageId) {
+        self.first.get_or_insert(message);
+        self.late.push(true);
+    }
+
+    pub(super) const fn on_refused(&mut self) {
+        self.refused += 1;
+    }
+
+    pub(super) fn on_outcome(&mut self, message: MessageId, outcome: Outcome) {
+        self.resolved += 1;
+        let (latency, bound) = match outcome {
+            Outcome::OnTime { latency, bound } => {
+                let place = self.first.map(|first| message.0.saturating_sub(first.0) as usize);
+                if let Some(late) = place.and_then(|place| self.late.get_mut(place)) {
+                    *late = false;
+                }
+                (latency, bound)
+            }
+            Outcome::Late { latency, bound, why, .. } => {
+                self.late_count += 1;
+                *self.reasons.entry(name(why)).or_default() += 1;
+                (latency, bound)
+            }
+            Outcome::Dropped { why } => {
+                self.late_count += 1;
+                self.dropped += 1;
+                *self.reasons.entry(name(why)).or_default() += 1;
+                return;
+            }
+            // Outcomes of delivery modes that this command does not use.
+            _ => return,
+        };
+        self.latencies.record(latency.as_micros() as u64);
+        self.bounds.record(bound.as_micros() as u64);
+    }
+
+    pub(super) const fn sent(&self) -> u64 {
+        self.late.len() as u64
+    }
+
+    pub(super) const fn refused(&self) -> u64 {
+        self.refused
+    }
+
+    /// Messages without an outcome.
+    pub(super) const fn outstanding(&self) -> u64 {
+        self.sent().saturating_sub(self.resolved)
+    }
+
+    pub(super) const fn resolved(&self) -> u64 {
+        self.resolved
+    }
+
+    /// Messages known to be late.
+    pub(super) const fn late(&self) -> u64 {
+        self.late_count
+    }
+
+    pub(super) fn quantile_ms(&self, quantile: f64) -> Option<f64> {
+        self.latencies.quantile_ms(quantile)
+    }
+
+    /// Half of the latencies are right to within this.
+    pub(super) fn bound_p50_ms(&self) -> Option<f64> {
+        self.bounds.quantile_ms(0.5)
+    }
+
+    /// Late messages by their reason.
+    pub(super) fn reasons(&self) -> Value {
+        serde_json::json!(self.reasons)
+    }
+
+    /// What a reader must know to trust the numbers.
+    pub(super) fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        if let Some(bound) = self.bound_p50_ms() {
+            notes.push(format!(
+                "half of the latencies are right to within {bound:.1} ms, unless the two ways of the path take unequally long"
+            ));
+        }
+        if !self.reasons.is_empty() {
+            let reasons = self.reasons.iter().map(|(why, times)| format!("{why} {}", count(*times)));
+            notes.push(format!("late because of: {}", reasons.collect::<Vec<_>>().join(", ")));
+        }
+        if self.refused > 0 {
+            notes.push(format!(
+                "{} messages were not accepted since too much was under way already, and are in none of the figures: \
+                 the path does not carry this rate",
+                count(self.refused)
+            ));
+        }
+        if self.outstanding() > 0 {
+            notes.push(format!(
+                "{} messages had no outcome yet; they count as lost",
+                count(self.outstanding())
+            ));
+        }
+        notes
+    }
+
+    pub(super) fn summary(&self, kind: PolicyKind, stats: Option<&SessionStats>) -> Summary {
+        let lost = self.dropped + self.outstanding();
+        let mut latencies = self.latencies.clone();
+        for _ in 0..lost {
+            latencies.record_lost();
+        }
+        let late = self.late.iter().filter(|&&late| late).count();
+        let mut totals = Totals::default();
+        if let Some(stats) = stats {
+            totals.add(stats);
+        }
+        Summary {
+            policy: kind.to_string(),
+            messages: self.sent(),
+            latency_ms: latencies.quantiles(),
+            late_share: late as f64 / self.late.len().max(1) as f64,
+            late_share_95: share_interval(&blocks(&self.late, self.late.len().div_ceil(BLOCKS)), SEED),
+            predicted_late_share: totals.predicted_late_share(),
+            recovery_overhead: totals.recovery_overhead(),
+            encapsulation_overhead: totals.encapsulation_overhead(),
+            lost_messages: lost,
+            seed: SEED,
+        }
+    }
+}
+
+fn name(why: MissReason) -> &'static str {
+    match why {
+        MissReason::Queue => "queue",
+        MissReason::Loss => "loss",
+        MissReason::Delay => "delay",
+        MissReason::PathDown => "path down",
+        MissReason::Closed => "session closed",
+        _ => "other",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn every_outcome_is_counted_once() {
+        let mut tally = Tally::default();
+        let ms = Duration::from_millis;
+        (10..14).for_each(|id| tally.on_sent(MessageId(id)));
+        tally.on_refused();
+        tally.on_outcome(MessageId(11), Outcome::OnTime { latency: ms(20), bound: ms(1) });
+        tally.on_outcome(
+            MessageId(10),
+            Outcome::Late { latency: ms(200), bound: ms(1), by: ms(50), why: MissReason::Loss },
+        );
+        tally.on_outcome(MessageId(12), Outcome::Dropped { why: MissReason::PathDown });
+        assert_eq!((tally.outstanding(), tally.late(), tally.refused()), (1, 2, 1));
+        let summary = tally.summary(PolicyKind::Exact, None);
+        assert_eq!((summary.messages, summary.lost_messages), (4, 2));
+        assert!((summary.late_share - 0.75).abs() < 1e-12);
+        assert_eq!(summary.latency_ms.max, Some(200.0));
+        assert_eq!(tally.notes().len(), 4);
+    }
+}

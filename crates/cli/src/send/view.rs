@@ -1,0 +1,81 @@
+//! What is seen while messages are sent: a line that is redrawn on a terminal, a line now and then elsewhere.
+
+use std::io::{self, IsTerminal};
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+use super::tally::Tally;
+use crate::output;
+use crate::scoreboard::{count, percent};
+
+/// Time between two lines where nothing is redrawn.
+const LINE_EVERY: Duration = Duration::from_secs(10);
+/// Time between two drawings.
+const DRAW_EVERY: Duration = Duration::from_millis(100);
+
+/// Where it is shown.
+pub(super) struct View {
+    bar: Option<ProgressBar>,
+    is_silent: bool,
+    next: Instant,
+}
+
+impl View {
+    pub(super) fn new(messages: u64, json: bool) -> Self {
+        let is_terminal = io::stderr().is_terminal();
+        let bar = is_terminal.then(|| {
+            let style = ProgressStyle::with_template("{msg}\n{wide_bar} {percent:>3} %  {eta} left");
+            let bar = ProgressBar::new(messages);
+            bar.set_style(style.expect("the template is a constant"));
+            bar
+        });
+        let first = if is_terminal { DRAW_EVERY } else { LINE_EVERY };
+        Self {
+            bar,
+            is_silent: json && !is_terminal,
+            next: Instant::now() + first,
+        }
+    }
+
+    pub(super) fn show(&mut self, tally: &Tally) {
+        let now = Instant::now();
+        if self.is_silent || now < self.next {
+            return;
+        }
+        match &self.bar {
+            Some(bar) => {
+                bar.set_position(tally.resolved());
+                bar.set_message(line(tally));
+                self.next = now + DRAW_EVERY;
+            }
+            None => {
+                output::note(&line(tally));
+                self.next = now + LINE_EVERY;
+            }
+        }
+    }
+
+    /// Takes it away, before results are printed.
+    pub(super) fn clear(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+fn line(tally: &Tally) -> String {
+    let share = tally.late() as f64 / tally.resolved().max(1) as f64;
+    let quantile = |quantile| {
+        tally.quantile_ms(quantile).map_or_else(|| "-".to_owned(), |ms| format!("{ms:.1}"))
+    };
+    format!(
+        "{} arrived, {} under way, {} late ({}); p50 {} p99 {} ms",
+        count(tally.resolved()),
+        count(tally.outstanding()),
+        count(tally.late()),
+        percent(share),
+        quantile(0.5),
+        quantile(0.99)
+    )
+}

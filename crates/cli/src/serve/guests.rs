@@ -1,0 +1,95 @@
+//! The sessions of a server, and what came through each.
+
+use std::net::SocketAddr;
+
+use punctual::{CloseCode, Session, SessionClosed};
+
+/// A session and its counts.
+#[derive(Debug)]
+pub(super) struct Guest {
+    session: Session,
+    pub(super) number: u64,
+    pub(super) remote: Option<SocketAddr>,
+    pub(super) messages: u64,
+    pub(super) bytes: u64,
+    /// Why it is over.
+    pub(super) reason: Option<String>,
+}
+
+impl Guest {
+    /// Takes the messages that have come; false when there will be no more.
+    fn take(&mut self) -> bool {
+        loop {
+            match self.session.try_recv() {
+                Ok(Some(message)) => {
+                    self.messages += 1;
+                    self.bytes += message.data.len() as u64;
+                    self.session.recycle(message);
+                }
+                Ok(None) => return true,
+                Err(SessionClosed { why }) => {
+                    self.reason = Some(why.to_string());
+                    return false;
+                }
+            }
+        }
+    }
+
+    /// Who it is.
+    pub(super) fn name(&self) -> String {
+        self.remote.map_or_else(|| "unknown".to_owned(), |remote| remote.to_string())
+    }
+}
+
+/// All sessions that are open, and the counts of those that were.
+#[derive(Debug, Default)]
+pub(super) struct Guests {
+    open: Vec<Guest>,
+    /// Sessions so far.
+    pub(super) admitted: u64,
+    /// Messages of sessions that are over.
+    messages_before: u64,
+}
+
+impl Guests {
+    pub(super) fn admit(&mut self, session: Session) -> &Guest {
+        self.admitted += 1;
+        self.open.push(Guest {
+            remote: session.remote_addr(),
+            session,
+            number: self.admitted,
+            messages: 0,
+            bytes: 0,
+            reason: None,
+        });
+        &self.open[self.open.len() - 1]
+    }
+
+    /// Takes what has come; returns those whose session is over.
+    pub(super) fn serve(&mut self) -> Vec<Guest> {
+        let gone: Vec<Guest> = self.open.extract_if(.., |guest| !guest.take()).collect();
+        self.messages_before += gone.iter().map(|guest| guest.messages).sum::<u64>();
+        gone
+    }
+
+    /// Ends all sessions.
+    pub(super) fn dismiss(&mut self, code: CloseCode, reason: &str) -> Vec<Guest> {
+        self.open.iter().for_each(|guest| guest.session.close(code, reason));
+        let mut gone = std::mem::take(&mut self.open);
+        for guest in &mut gone {
+            guest.take();
+            guest.reason = Some(reason.to_owned());
+            self.messages_before += guest.messages;
+        }
+        gone
+    }
+
+    pub(super) fn open(&self) -> &[Guest] {
+        &self.open
+    }
+
+    /// Messages of all sessions.
+    pub(super) fn messages(&self) -> u64 {
+        self.messages_before + self.open.iter().map(|guest| guest.messages).sum::<u64>()
+    }
+}

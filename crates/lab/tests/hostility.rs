@@ -1,0 +1,196 @@
+//! What strangers, forgers and broken peers can do: nothing. Named after the classes of bugs that peers of this protocol had.
+
+mod support;
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use punctual_lab::channel::PathSpec;
+use punctual_lab::world::World;
+use punctual_proto::wire::{ConnectionId, HandshakePacket, Hello};
+use punctual_proto::{CloseReason, SendOptions, limits};
+use support::{Duo, key, ms, path, server_config};
+
+fn quiet() -> PathSpec {
+    path(ms(40), |_| {})
+}
+
+fn hello(source: u32, noise: &[u8]) -> Vec<u8> {
+    let mut buffer = [0; 1400];
+    let packet = HandshakePacket::Hello(Hello { source: ConnectionId(source), cookie: &[], noise });
+    let len = packet.encode(&mut buffer).unwrap();
+    buffer[..len].to_vec()
+}
+
+/// State before address validation: HELLOs from ever new addresses cost the server a bounded amount, and answers are never
+/// larger than what was sent.
+#[test]
+fn state_before_address_validation_is_bounded() {
+    let mut world = World::new(1);
+    let server = world.add_server(server_config());
+    // A genuine first message, captured from a client, then repeated from everywhere.
+    let client = world.add_client(support::client_config(), &quiet());
+    world.connect(client, server, key().public()).unwrap();
+    world.step(punctual_lab::world::Moment(0));
+    let genuine = world.last_datagram().unwrap().to_vec();
+    assert_eq!(genuine.len(), 1200);
+    let before = world.traffic();
+    for i in 0..20_000u32 {
+        let from: SocketAddr = format!("192.0.{}.{}:{}", i / 250 % 200, 1 + i % 250, 1000 + i / 50_000).parse().unwrap();
+        world.inject(server, from, &genuine);
+        if i % 100 == 0 {
+            world.run(world.now().after(Duration::from_millis(1)), |_, _| {});
+        }
+    }
+    world.run(world.now().after(Duration::from_millis(100)), |_, _| {});
+    let stats = world.endpoint(server).stats();
+    assert!(stats.handshakes <= limits::COOKIE_THRESHOLD as u64 + 1, "{stats:?}");
+    assert!(world.endpoint(server).sessions() <= limits::COOKIE_THRESHOLD + 1);
+    let answered = world.traffic().sent_bytes - before.sent_bytes;
+    assert!(answered < 20_000 * 128, "amplification: {answered} bytes for {} of HELLO", 20_000 * 1200);
+    // And what little there was goes again.
+    world.run(world.now().after(Duration::from_secs(20)), |_, _| {});
+    assert_eq!(world.endpoint(server).sessions(), 1, "the genuine client only");
+}
+
+/// A first message that does not open is refused by a packet smaller than itself, and leaves nothing.
+#[test]
+fn noise_in_a_hello_leaves_nothing() {
+    let mut world = World::new(1);
+    let server = world.add_server(server_config());
+    let from: SocketAddr = "192.0.2.1:999".parse().unwrap();
+    for len in [0, 1, 31, 32, 48, 96, 500, 1100] {
+        world.inject(server, from, &hello(5, &vec![0xa5; len]));
+    }
+    world.inject(server, from, &hello(5, &[])[..1199]);
+    world.run(world.now().after(Duration::from_secs(1)), |_, _| {});
+    assert_eq!(world.endpoint(server).sessions(), 0);
+    assert_eq!(world.endpoint(server).stats().refusals, 8);
+    assert_eq!(world.endpoint(server).stats().malformed, 1);
+}
+
+/// Replay: every packet of a session, sent again from another address a little later, changes nothing.
+#[test]
+fn replayed_packets_change_nothing() {
+    let mut duo = Duo::connect(2, &quiet());
+    let from: SocketAddr = "192.0.2.1:999".parse().unwrap();
+    for round in 0..50u8 {
+        duo.send(&[round; 300], SendOptions::within(ms(100)));
+        duo.world.step(duo.world.now());
+        let captured = duo.world.last_datagram().unwrap().to_vec();
+        duo.run(ms(100));
+        duo.world.inject(duo.server, from, &captured);
+        duo.run(ms(100));
+    }
+    assert_eq!(duo.received.len(), 50);
+    assert_eq!(duo.server_stats().packets_replayed, 50);
+    assert_eq!(duo.server_stats().address_changes, 0);
+    assert_eq!(duo.world.endpoint(duo.server).remote(duo.at_server.unwrap()), Some(duo.world.address(duo.client)));
+}
+
+/// Forgery: a packet with any one bit changed does not open.
+#[test]
+fn forged_packets_are_counted_and_dropped() {
+    let mut duo = Duo::connect(2, &quiet());
+    duo.send(&[9; 100], SendOptions::default());
+    duo.world.step(duo.world.now());
+    let captured = duo.world.last_datagram().unwrap().to_vec();
+    let from = duo.world.address(duo.client);
+    for bit in 0..captured.len() * 8 {
+        let mut forged = captured.clone();
+        forged[bit / 8] ^= 1 << (bit % 8);
+        duo.world.inject(duo.server, from, &forged);
+    }
+    for len in 0..captured.len() {
+        duo.world.inject(duo.server, from, &captured[..len]);
+    }
+    duo.run(Duration::from_secs(2));
+    assert_eq!(duo.received.len(), 1);
+    assert!(duo.server_stats().packets_forged > 500);
+    assert!(duo.closed.is_empty());
+}
+
+/// A spoofed address: packets of a session that arrive from elsewhere are tried there with no more bytes than came, and the
+/// session stays where its client is.
+#[test]
+fn a_forwarder_cannot_move_a_session() {
+    let mut duo = Duo::connect(2, &quiet());
+    let elsewhere: SocketAddr = "192.0.2.7:4000".parse().unwrap();
+    for round in 0..30u8 {
+        duo.send(&[round; 100], SendOptions::default());
+        duo.world.step(duo.world.now());
+        let captured = duo.world.last_datagram().unwrap().to_vec();
+        // It overtakes the original.
+        duo.world.inject(duo.server, elsewhere, &captured);
+        duo.run(ms(200));
+    }
+    assert_eq!(duo.received.len(), 30);
+    let at_server = duo.at_server.unwrap();
+    assert_eq!(duo.world.endpoint(duo.server).remote(at_server), Some(duo.world.address(duo.client)));
+    assert_eq!(duo.server_stats().address_changes, 0);
+}
+
+/// Sequence wrap: more packets and blocks than 16 bits count, both ways, with a pause longer than the window.
+#[test]
+fn sequence_wrap_on_a_long_lived_session() {
+    let mut duo = Duo::connect(2, &path(ms(2), |_| {}));
+    let mut count = 0;
+    for round in 0..700 {
+        for _ in 0..100 {
+            duo.send(&[1; 8], SendOptions::default());
+            count += 1;
+        }
+        duo.run(ms(8));
+        if round % 300 == 0 {
+            duo.run(Duration::from_secs(25));
+        }
+    }
+    duo.run(Duration::from_secs(2));
+    assert_eq!(count, 70_000);
+    assert_eq!(duo.received.len(), count);
+    assert!(duo.closed.is_empty(), "{:?}", duo.closed);
+}
+
+/// Nobody there: one clear reason, after the handshake timeout.
+#[test]
+fn an_unreachable_server_is_given_up() {
+    let dark = path(ms(40), |channel| channel.blackouts = vec![(ms(0), Duration::from_secs(600))]);
+    let mut duo = Duo::connect(2, &dark);
+    duo.run(Duration::from_secs(10));
+    assert_eq!(duo.closed, [(duo.client, CloseReason::HandshakeTimeout)]);
+}
+
+/// An application that takes nothing: the session refuses more than its bound, and loses nothing that it accepted.
+#[test]
+fn queues_are_bounded_and_say_so() {
+    let dark = path(ms(40), |channel| channel.blackouts = vec![(Duration::from_secs(2), Duration::from_secs(4))]);
+    let mut duo = Duo::connect(2, &dark);
+    let mut accepted = 0;
+    let error = loop {
+        match duo.world.send(duo.client, duo.at_client, &[4; 10_000], SendOptions::default()) {
+            Ok(_) => accepted += 1,
+            Err(error) => break error,
+        }
+        assert!(accepted < 1000, "without bound");
+    };
+    assert!(matches!(error, punctual_proto::SendError::Full { .. }), "{error}");
+    let too_large = duo.world.send(duo.client, duo.at_client, &vec![0; limits::MESSAGE_MAX + 1], SendOptions::default());
+    assert!(matches!(too_large, Err(punctual_proto::SendError::TooLarge { .. })));
+    duo.run(Duration::from_secs(30));
+    assert_eq!(duo.received.len(), accepted);
+    assert_eq!(duo.outcomes.len(), accepted);
+}
+
+/// A session that hears nothing ends by its idle timeout, with an outcome for what was under way.
+#[test]
+fn an_idle_session_ends_with_outcomes() {
+    let dark = path(ms(40), |channel| channel.blackouts = vec![(Duration::from_secs(3), Duration::from_secs(600))]);
+    let mut duo = Duo::connect(2, &dark);
+    duo.run(Duration::from_secs(2));
+    duo.send(&[4; 100], SendOptions::within(ms(100)));
+    duo.run(Duration::from_secs(60));
+    assert_eq!(duo.outcomes.len(), 1);
+    assert_eq!(duo.closed.len(), 2);
+    assert!(duo.closed.iter().all(|(_, why)| *why == CloseReason::IdleTimeout));
+    assert_eq!(duo.world.endpoint(duo.server).sessions(), 0);
+}
