@@ -2,7 +2,6 @@
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
-use alloc::vec;
 use alloc::vec::Vec;
 
 use sha2::{Digest, Sha256};
@@ -195,12 +194,15 @@ fn a_changed_packet_does_not_open() {
     }
 }
 
+/// Keys and nonces that were used.
+type Used = std::sync::Mutex<BTreeSet<(Vec<u8>, [u8; 12])>>;
+
 /// A key that writes down the nonces that it is used with.
-struct NonceLog(alloc::sync::Arc<std::sync::Mutex<BTreeSet<(Vec<u8>, [u8; 12])>>>);
+struct NonceLog(alloc::sync::Arc<Used>);
 
 struct NonceLogKey {
     key: Vec<u8>,
-    log: alloc::sync::Arc<std::sync::Mutex<BTreeSet<(Vec<u8>, [u8; 12])>>>,
+    log: alloc::sync::Arc<Used>,
 }
 
 impl Aead for NonceLog {
@@ -243,7 +245,7 @@ fn nonce_reuse() {
             .chain((0..40).map(|i| (1 << 32) - 20 + i))
             .chain([1 << 40, (1 << 62) - 1]);
         for (index, number) in numbers.enumerate() {
-            keys.seal(number, &mut vec![0; 40], 7);
+            keys.seal(number, &mut [0; 40], 7);
             if index % 10 == 9 {
                 keys.update(&log, Algorithm::Aes128Gcm);
             }

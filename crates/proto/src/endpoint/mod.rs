@@ -320,7 +320,7 @@ impl Endpoint {
         None
     }
 
-    /// When to call [`Endpoint::handle_timeout`]. Ask after `poll_transmit` has answered `None`.
+    /// When to call [`Endpoint::handle_timeout`]; may be early, never late. Ask after `poll_transmit` has answered `None`.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
         crate::time::earliest(self.timers.earliest(), self.admissions.poll_timeout())
@@ -336,6 +336,12 @@ impl Endpoint {
             let id = entry.id;
             match &mut entry.slot {
                 Slot::Session(session) => {
+                    // The entry may be older than the session's wish.
+                    let wanted = session.poll_timeout();
+                    if wanted.is_none_or(|at| at > now) {
+                        self.timers.set(index, wanted);
+                        continue;
+                    }
                     let mut shared = Shared {
                         config: &self.config,
                         pool: &mut self.pool,

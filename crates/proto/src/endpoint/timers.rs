@@ -67,8 +67,6 @@ impl TimerHeap {
         self.position[index as usize] = ABSENT;
         if position < self.heap.len() {
             self.rise(position);
-            let moved = self.heap[position];
-            self.position[moved.1 as usize] = position as u32;
             self.sink(position);
         }
     }
@@ -120,10 +118,16 @@ mod tests {
             (state >> 33) % below
         };
         let mut heap = TimerHeap::default();
-        let mut model = BTreeMap::new();
+        let mut model: BTreeMap<u32, Instant> = BTreeMap::new();
         for _ in 0..20_000 {
             let index = random(50) as u32;
-            match random(4) {
+            match random(5) {
+                4 => {
+                    let at = Instant::from_nanos(random(1000));
+                    heap.set_at_latest(index, Some(at));
+                    let kept = model.entry(index).or_insert(at);
+                    *kept = at.min(*kept);
+                }
                 0 => {
                     heap.set(index, None);
                     model.remove(&index);

@@ -317,3 +317,7 @@ fn rebuild(partial: &mut Partial) {
     punctual_erasure::rebuild(&mut partial.block, partial.symbol_len, partial.present, &mut repairs[..count])
         .expect("k distinct symbols of equal length are there");
 }
+
+#[cfg(test)]
+#[path = "inbox_tests.rs"]
+mod tests;

@@ -90,8 +90,8 @@ struct Key {
     mtu: u16,
     rounds: u16,
     forced: Option<u8>,
-    /// Loss to an eighth of an octave.
-    loss: i32,
+    /// Loss to about an eighth of an octave.
+    loss: u32,
     miss: u32,
 }
 
@@ -107,7 +107,8 @@ impl SplitCache {
         loss: f32,
         miss: f32,
     ) -> Option<Cut> {
-        let loss_step = (libm::log2f(loss.max(1e-6)) * 8.0) as i32;
+        // The exponent and three bits of the fraction.
+        let loss_step = loss.to_bits() >> 20;
         let key = Key {
             block_len: block_len as u32,
             mtu: mtu as u16,

@@ -69,11 +69,16 @@ impl SentPackets {
         self.packets.len() >= SENT_PACKETS_MAX
     }
 
-    pub(crate) fn push(&mut self, mut packet: SentPacket, symbols: &[SymbolRef]) {
-        packet.first_symbol = self.symbols_base.wrapping_add(self.symbols.len() as u32);
+    pub(crate) fn push(&mut self, mut packet: SentPacket) {
+        let noted = self.symbols.len() as u32;
+        packet.first_symbol = self.symbols_base.wrapping_add(noted - u32::from(packet.symbols));
         self.outstanding += usize::from(packet.state == PacketState::Outstanding);
         self.packets.push_back(packet);
-        self.symbols.extend(symbols);
+    }
+
+    /// A symbol of the packet that is being written.
+    pub(crate) fn note_symbol(&mut self, symbol: SymbolRef) {
+        self.symbols.push_back(symbol);
     }
 
     pub(crate) fn get(&self, number: u64) -> Option<&SentPacket> {

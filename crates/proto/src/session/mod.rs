@@ -167,6 +167,8 @@ struct Traffic {
     inbox: Inbox,
     schedule: Schedule,
     split: SplitCache,
+    /// The last prediction of a miss.
+    prediction: Option<(rounds::PredictionKey, f64)>,
     next_message: u64,
     /// `send` has answered `Full`.
     was_full: bool,

@@ -27,7 +27,7 @@ struct Draft {
     /// It asks for an acknowledgement.
     is_eliciting: bool,
     is_probe: bool,
-    symbols: [SymbolRef; SYMBOLS_PER_PACKET_MAX],
+    /// The symbols themselves are noted in `sent` as they are written.
     symbol_count: usize,
     symbol_bytes: usize,
 }
@@ -67,7 +67,6 @@ impl Session {
             len: 0,
             is_eliciting: false,
             is_probe: false,
-            symbols: [SymbolRef { block: 0, esi: 0 }; SYMBOLS_PER_PACKET_MAX],
             symbol_count: 0,
             symbol_bytes: 0,
         }
@@ -201,7 +200,7 @@ impl Session {
         block.to_send -= 1;
         block.unaccounted += 1;
         let (backoff, is_done, slot) = (block.backoff, block.to_send == 0, block.message);
-        draft.symbols[draft.symbol_count] = SymbolRef { block: number, esi };
+        self.sent.note_symbol(SymbolRef { block: number, esi });
         draft.symbol_count += 1;
         draft.symbol_bytes += len;
         draft.is_eliciting = true;
@@ -256,7 +255,7 @@ impl Session {
             is_probe: draft.is_probe,
             first_symbol: 0,
         };
-        self.sent.push(packet, &draft.symbols[..draft.symbol_count]);
+        self.sent.push(packet);
         if counts {
             self.path.congestion.on_sent(len);
             self.path.pacer.on_sent(len);

@@ -18,6 +18,20 @@ const PREDICTED_ROUNDS: usize = 16;
 /// Symbols of one flight, whatever a policy asks for.
 const FLIGHT_MAX: u16 = 255;
 
+/// What a prediction was made for. Messages of one kind follow each other, and a prediction costs more than all else that is
+/// done for a message.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) struct PredictionKey {
+    /// Where the policy lies in memory; it stays there.
+    policy: usize,
+    source_symbols: u8,
+    rounds: (u16, u16),
+    time_left: Duration,
+    /// The bound and the mean, to about an eighth of an octave.
+    loss: (u32, u32),
+    acked: u64,
+}
+
 impl Session {
     /// Begins a round of block `number`: asks the policy and queues what it says.
     pub(super) fn begin_round(&mut self, now: Instant, number: u64, shared: &mut Shared<'_>) {
@@ -263,10 +277,32 @@ impl Session {
     }
 
     fn predict_message(&mut self, situation: &Situation, policy: &dyn Policy, slot: u32) {
-        let on_time = self.on_time_by_round(situation);
-        let miss = predict_miss(policy, situation, self.path.loss.mean(), &on_time);
+        let key = self.prediction_key(situation, policy);
+        let miss = match self.traffic.prediction.filter(|(last, _)| *last == key) {
+            Some((_, miss)) => miss,
+            None => {
+                let on_time = self.on_time_by_round(situation);
+                let miss = predict_miss(policy, situation, self.path.loss.mean(), &on_time);
+                self.traffic.prediction = Some((key, miss));
+                miss
+            }
+        };
         if let Some(message) = self.traffic.outbox.message_mut(slot) {
             message.predicted_on_time *= 1.0 - miss;
+        }
+    }
+
+    fn prediction_key(&self, situation: &Situation, policy: &dyn Policy) -> PredictionKey {
+        // A new look at every packet of a young session, and at every 32nd later: what has been seen of the path then changes
+        // little from one to the next. A change of the loss shows in the key itself.
+        let acked = self.largest_acked.unwrap_or(0);
+        PredictionKey {
+            policy: core::ptr::from_ref(policy).cast::<()>() as usize,
+            source_symbols: situation.source_symbols,
+            rounds: (situation.rounds_left, situation.rounds_planned),
+            time_left: situation.time_left,
+            loss: (situation.loss.to_bits() >> 20, (self.path.loss.mean() as f32).to_bits() >> 20),
+            acked: if acked < 256 { acked } else { acked | 31 },
         }
     }
 

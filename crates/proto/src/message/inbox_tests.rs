@@ -1,0 +1,148 @@
+use alloc::vec;
+use alloc::vec::Vec;
+
+use super::*;
+use crate::message::{Block, Cut};
+
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, below: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as usize % below
+    }
+}
+
+fn block(number: u64, k: usize, preamble: &Preamble, content: &[u8]) -> Block {
+    let mut head = [0; Preamble::LEN_MAX];
+    let mut writer = crate::wire::Writer::new(&mut head);
+    preamble.encode(&mut writer);
+    let len = writer.len();
+    let mut data = head[..len].to_vec();
+    data.extend_from_slice(content);
+    let cut = Cut::of(data.len(), k);
+    Block::new(number, 0, cut, data)
+}
+
+fn take(inbox: &mut Inbox, block: &Block, esi: u8, pool: &mut Pool) -> Taken {
+    let mut data = vec![0; block.symbol_len()];
+    block.write_symbol(esi, &mut data);
+    let symbol = Symbol {
+        source_symbols: block.source_symbols,
+        truncated_block: block.number as u16,
+        esi,
+        data: &data,
+    };
+    inbox.handle_symbol(&symbol, 0, pool)
+}
+
+/// Fragment reassembly: any k symbols in any order, with duplicates, give the message back, once.
+#[test]
+fn fragment_reassembly_from_any_symbols_in_any_order() {
+    let mut random = Random(7);
+    let mut pool = Pool::new(1 << 20);
+    let mut inbox = Inbox::default();
+    for number in 0..300u64 {
+        let content: Vec<u8> = (0..random.below(5000)).map(|i| (i as u64 * 31 + number) as u8).collect();
+        let preamble = Preamble::First { stream: number % 3, message_len: content.len() };
+        let block = block(number, 1 + random.below(64), &preamble, &content);
+        let mut messages = 0;
+        let mut received = alloc::collections::BTreeSet::new();
+        let repairs = 1 + random.below(191);
+        for _ in 0..4000 {
+            let esi = random.below(usize::from(block.source_symbols) + repairs) as u8;
+            let is_new = received.len() < usize::from(block.source_symbols) && received.insert(esi);
+            match take(&mut inbox, &block, esi, &mut pool) {
+                Taken::Message { stream, data } => {
+                    assert_eq!((stream, &data), (number % 3, &content));
+                    messages += 1;
+                    pool.give(data);
+                }
+                Taken::Kept => assert!(is_new),
+                Taken::Duplicate => assert!(!is_new),
+                other => panic!("{other:?}"),
+            }
+            if messages == 1 && random.below(4) == 0 {
+                break;
+            }
+        }
+        assert_eq!(messages, 1, "block {number}");
+        assert!(!inbox.has_partials());
+        assert_eq!(inbox.held_bytes, 0);
+    }
+}
+
+/// Fragment reassembly: symbols that contradict each other, of a peer that holds the keys, are errors and hold no more than the
+/// bound.
+#[test]
+fn fragment_reassembly_of_nonsense_is_bounded() {
+    let mut random = Random(11);
+    let mut pool = Pool::new(1 << 20);
+    let mut inbox = Inbox::default();
+    let (mut refused, mut malformed) = (0, 0);
+    for _ in 0..60_000 {
+        let data = vec![random.below(256) as u8; 1 + random.below(1400)];
+        let source_symbols = 1 + random.below(64) as u8;
+        let symbol = Symbol {
+            source_symbols,
+            truncated_block: random.below(4000) as u16,
+            esi: random.below(usize::from(source_symbols) + 192) as u8,
+            data: &data,
+        };
+        match inbox.handle_symbol(&symbol, 0, &mut pool) {
+            Taken::Refused => refused += 1,
+            Taken::Malformed => malformed += 1,
+            Taken::Message { data, .. } => assert!(data.len() <= MESSAGE_MAX),
+            _ => {}
+        }
+        if random.below(100) == 0 {
+            inbox.handle_abandon(random.below(4000) as u64, 1 + random.below(50) as u64, &mut pool);
+        }
+        // Repair symbols come on top of the room granted for a block: at most as much again.
+        assert!(inbox.held_bytes <= 2 * RECEIVE_MAX);
+        assert!(inbox.partials.len() <= PARTIAL_BLOCKS_MAX && inbox.assemblies.len() <= PARTIAL_BLOCKS_MAX);
+    }
+    assert!(refused > 1000 && malformed > 1000, "{refused} {malformed}");
+}
+
+/// A message of several blocks, whose blocks come in any order.
+#[test]
+fn a_large_message_is_assembled_from_blocks_in_any_order() {
+    let mut pool = Pool::new(1 << 20);
+    let mut inbox = Inbox::default();
+    let content: Vec<u8> = (0..5000u32).map(|i| (i % 241) as u8).collect();
+    let first = block(40, 2, &Preamble::First { stream: 9, message_len: 5000 }, &content[..2000]);
+    let second = block(41, 2, &Preamble::Later { index: 1 }, &content[2000..4000]);
+    let third = block(42, 1, &Preamble::Later { index: 2 }, &content[4000..]);
+    assert_eq!(take(&mut inbox, &third, 0, &mut pool), Taken::Kept);
+    assert_eq!(take(&mut inbox, &first, 1, &mut pool), Taken::Kept);
+    assert_eq!(take(&mut inbox, &first, 0, &mut pool), Taken::Kept);
+    assert_eq!(take(&mut inbox, &second, 3, &mut pool), Taken::Kept);
+    assert_eq!(take(&mut inbox, &second, 0, &mut pool), Taken::Message { stream: 9, data: content });
+    assert_eq!(inbox.held_bytes, 0);
+}
+
+/// Exactly once, after years: block numbers wrap on the wire, and what is done stays done.
+#[test]
+fn sequence_wrap_of_block_numbers() {
+    let mut pool = Pool::new(1 << 20);
+    let mut inbox = Inbox::default();
+    for number in 0..200_000u64 {
+        let block = block(number, 1, &Preamble::First { stream: 0, message_len: 4 }, &[1, 2, 3, 4]);
+        assert!(matches!(take(&mut inbox, &block, 0, &mut pool), Taken::Message { .. }), "{number}");
+        assert_eq!(take(&mut inbox, &block, 1, &mut pool), Taken::Duplicate);
+        assert!(inbox.done.words.len() <= 2);
+    }
+}
+
+/// Blocks that never come (given up by their sender) do not make the memory of what is done grow.
+#[test]
+fn holes_are_forgotten_behind_the_window() {
+    let mut pool = Pool::new(1 << 20);
+    let mut inbox = Inbox::default();
+    for number in (0..100_000u64).step_by(2) {
+        let block = block(number, 1, &Preamble::First { stream: 0, message_len: 1 }, &[1]);
+        assert!(matches!(take(&mut inbox, &block, 0, &mut pool), Taken::Message { .. }));
+        assert!(inbox.done.words.len() <= BLOCK_WINDOW as usize / 64 + 1);
+    }
+}
