@@ -178,10 +178,8 @@ fn dishonest(data: &[u8]) {
     let mut reader = Reader::new(data);
     while let Ok(Some(frame)) = Frame::decode(&mut reader, 0) {
         match frame {
-            Frame::Symbol(symbol) => {
-                if receiver.handle_symbol(&symbol) == Reassembled::Malformed {
-                    return;
-                }
+            Frame::Symbol(symbol) if receiver.handle_symbol(&symbol) == Reassembled::Malformed => {
+                return;
             }
             Frame::Abandon { first, count } => receiver.handle_abandon(first, count),
             _ => {}
