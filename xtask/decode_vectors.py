@@ -644,7 +644,10 @@ def main():
     if set(files) != set(checks):
         fail(f"{directory} holds {sorted(files)}, and this script checks {sorted(checks)}")
     for name, path in files.items():
-        checks[name](json.loads(path.read_text()))
+        try:
+            checks[name](json.loads(path.read_text()))
+        except (Malformed, KeyError, StopIteration, ValueError) as error:
+            fail(f"cannot be read by PROTOCOL.md: {error!r}")
     print(f"{passed} passed, 0 failed")
 
 

@@ -20,10 +20,13 @@ const ROWS: [Row; 13] = [
         format!("{}..{high}", low.trim_end_matches(" %"))
     }),
     ("  predicted", |s| {
-        s.predicted_late_share.map_or_else(|| "-".to_owned(), percent)
+        s.predicted_late_share
+            .map_or_else(|| "-".to_owned(), percent)
     }),
     ("recovery overhead", |s| percent(s.recovery_overhead)),
-    ("encapsulation overhead", |s| percent(s.encapsulation_overhead)),
+    ("encapsulation overhead", |s| {
+        percent(s.encapsulation_overhead)
+    }),
     ("messages", |s| count(s.messages)),
     ("  lost", |s| count(s.lost_messages)),
 ];

@@ -9,8 +9,8 @@ mod view;
 use std::time::{Duration, Instant};
 
 use punctual::{
-    CloseReason, Config, ConnectError, Delivery, Endpoint, MessageId, Outcome, PolicyKind, SendError,
-    SendOptions, ServerUrl, Session, Stream, StreamConfig,
+    CloseReason, Config, ConnectError, Delivery, Endpoint, MessageId, Outcome, PolicyKind,
+    SendError, SendOptions, ServerUrl, Session, Stream, StreamConfig,
 };
 use punctual_lab::stats::Report;
 use serde_json::{Value, json};
@@ -33,7 +33,9 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// Whether the promise was kept is said plainly; it does not change the exit code, which is 0 when the messages could be sent, 1 when
 /// the server could not be reached, 2 when the URL or a flag makes no sense.
 #[derive(clap::Args)]
-#[command(after_help = "Example:\n  punctual send 'punctual://game.example:7777#KEY' --rate 50 --deadline-ms 150 --on-time 0.999")]
+#[command(
+    after_help = "Example:\n  punctual send 'punctual://game.example:7777#KEY' --rate 50 --deadline-ms 150 --on-time 0.999"
+)]
 pub(crate) struct Args {
     /// The server, as `punctual serve` prints it: punctual://HOST:PORT#KEY. Quote it, for the shell's sake.
     url: String,
@@ -85,7 +87,9 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
     };
     let endpoint = Endpoint::client(config).map_err(Failure::failed)?;
     // Until here Ctrl-C ends the program; from here on it ends the sending.
-    let session = endpoint.connect_blocking(&url).map_err(|error| unreachable(&url, error))?;
+    let session = endpoint
+        .connect_blocking(&url)
+        .map_err(|error| unreachable(&url, error))?;
     interrupt::watch();
     let stream = StreamConfig::new(Delivery::Reliable).outcomes_kept(1 << 16);
     let stream = session.open_stream(stream).map_err(Failure::failed)?;
@@ -142,7 +146,9 @@ impl<'a> Sending<'a> {
             stream,
             tally: Tally::default(),
             view: View::new(args.messages(), args.json),
-            message: (0..args.bytes).map(|i| (i.wrapping_mul(167) >> 3) as u8).collect(),
+            message: (0..args.bytes)
+                .map(|i| (i.wrapping_mul(167) >> 3) as u8)
+                .collect(),
         }
     }
 
@@ -196,7 +202,10 @@ impl<'a> Sending<'a> {
     /// After Ctrl-C, what is under way gets a moment to arrive.
     fn cut_short(&mut self, course: Course) -> Course {
         let until = Instant::now() + DRAIN_INTERRUPTED;
-        while matches!(course, Course::Interrupted) && self.tally.outstanding() > 0 && Instant::now() < until {
+        while matches!(course, Course::Interrupted)
+            && self.tally.outstanding() > 0
+            && Instant::now() < until
+        {
             match self.stream.next_outcome_timeout(LOOK_EVERY) {
                 Ok(Some((message, outcome))) => self.on_outcome(message, outcome),
                 Ok(None) => self.view.show(&self.tally),
@@ -244,7 +253,12 @@ fn conclusion(args: &Args, report: &Report, tally: &Tally) -> String {
     text
 }
 
-fn settings(args: &Args, url: &ServerUrl, tally: &Tally, path: Option<&punctual::PathReport>) -> Value {
+fn settings(
+    args: &Args,
+    url: &ServerUrl,
+    tally: &Tally,
+    path: Option<&punctual::PathReport>,
+) -> Value {
     json!({
         "command": output::command_line(),
         "version": env!("CARGO_PKG_VERSION"),

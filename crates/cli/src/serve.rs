@@ -23,9 +23,11 @@ const FAREWELL: Duration = Duration::from_millis(100);
 ///
 /// Prints the URL that clients need. Runs until Ctrl-C, then says goodbye to its clients and ends with exit code 0.
 #[derive(clap::Args)]
-#[command(after_help = "Example:\n  punctual keygen --out server.key\n  punctual serve --listen 0.0.0.0:7777 --key server.key")]
+#[command(
+    after_help = "Example:\n  punctual keygen --out server.key\n  punctual serve --listen 0.0.0.0:7777 --key server.key"
+)]
 pub(crate) struct Args {
-    /// Where to listen, UDP. [::]:7777 serves IPv6 and IPv4; port 0 lets the system choose.
+    /// Where to listen, UDP. `[::]:7777` serves IPv6 and IPv4; port 0 lets the system choose.
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "0.0.0.0:7777")]
     listen: SocketAddr,
     /// The server's key, as `punctual keygen` makes it. Without one, a key is made that lasts until the server ends.
@@ -44,7 +46,8 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
         None => ServerKey::generate().map_err(Failure::failed)?,
     };
     let public = key.public();
-    let endpoint = Endpoint::server(Config::default(), args.listen, key).map_err(Failure::failed)?;
+    let endpoint =
+        Endpoint::server(Config::default(), args.listen, key).map_err(Failure::failed)?;
     let port = endpoint.local_addr().port();
     let urls: Vec<String> = hosts(args.listen.ip())
         .into_iter()
@@ -55,7 +58,9 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
     view.on_listening(&urls, args.key.is_none())?;
     let mut guests = Guests::default();
     while !interrupt::is_pressed() {
-        let arrival = endpoint.accept_timeout(LOOK_EVERY).map_err(Failure::failed)?;
+        let arrival = endpoint
+            .accept_timeout(LOOK_EVERY)
+            .map_err(Failure::failed)?;
         if let Some(session) = arrival {
             view.on_connected(guests.admit(session))?;
         }
@@ -86,12 +91,20 @@ fn hosts(listen: IpAddr) -> Vec<String> {
         IpAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
         IpAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
     };
-    let v4 = outward((Ipv4Addr::UNSPECIFIED, 0).into(), (Ipv4Addr::new(192, 0, 2, 1), 9).into());
+    let v4 = outward(
+        (Ipv4Addr::UNSPECIFIED, 0).into(),
+        (Ipv4Addr::new(192, 0, 2, 1), 9).into(),
+    );
     let v6 = listen.is_ipv6().then(|| {
         let documentation = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1);
         outward((Ipv6Addr::UNSPECIFIED, 0).into(), (documentation, 9).into())
     });
-    let mut hosts: Vec<String> = v6.flatten().into_iter().chain(v4).map(|ip| ip.to_string()).collect();
+    let mut hosts: Vec<String> = v6
+        .flatten()
+        .into_iter()
+        .chain(v4)
+        .map(|ip| ip.to_string())
+        .collect();
     let loopback = loopback.to_string();
     if !hosts.contains(&loopback) {
         hosts.push(loopback);

@@ -191,7 +191,10 @@ impl<'a> Clients<'a> {
             let now = lane.driver.now();
             lane.received.kernel_drops = lane.driver.socket().kernel_drops().unwrap_or(0);
             lane.received.datagrams = lane.driver.socket().stats().datagrams_sent;
-            #[expect(clippy::iter_over_hash_type, reason = "the order in which sessions are closed shows nowhere")]
+            #[expect(
+                clippy::iter_over_hash_type,
+                reason = "the order in which sessions are closed shows nowhere"
+            )]
             for &session in lane.clients.keys() {
                 let endpoint = lane.driver.endpoint_mut();
                 endpoint.close(now, session, CloseCode::DONE, "");

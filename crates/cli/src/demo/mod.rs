@@ -39,16 +39,25 @@ use stage::{Performance, Stage};
 pub(crate) use tally::Totals;
 use view::View;
 
+const EXAMPLES: &str = "Examples:
+  punctual demo
+  punctual demo --profile thin-streams --report demo.html
+  punctual demo --trace ping.txt --deadline-ms 200";
+
 /// See messages keep their deadline: real sockets, an emulated path, four policies at once.
 ///
 /// A server sends each of its clients a message a second, through four policies, over paths that treat all four alike: packets
 /// of the same millisecond meet the same loss and delay. Needs no privilege and stays on this machine.
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  punctual demo\n  punctual demo --profile thin-streams --report demo.html\n  punctual demo --trace ping.txt \
-                        --deadline-ms 200")]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// The path: bursty-wifi, lte, starlink, transatlantic, pangolin-table2, thin-streams, dsl, clean.
-    #[arg(long, value_name = "NAME", default_value = "bursty-wifi", conflicts_with = "trace")]
+    #[arg(
+        long,
+        value_name = "NAME",
+        default_value = "bursty-wifi",
+        conflicts_with = "trace"
+    )]
     profile: String,
     /// A recorded path instead: ping -D output, tab-separated pings, hairpin log, mahimahi capacity, irtt JSON, or CSV.
     #[arg(long, value_name = "FILE")]
@@ -122,7 +131,12 @@ fn introduction(settings: &Settings) -> String {
 }
 
 /// Prints and writes what came of it.
-fn conclude(settings: &Settings, performance: Performance, args: &Args, page: Option<OutputFile>) -> Result<(), Failure> {
+fn conclude(
+    settings: &Settings,
+    performance: Performance,
+    args: &Args,
+    page: Option<OutputFile>,
+) -> Result<(), Failure> {
     let is_interrupted = performance.is_interrupted;
     let notes = notes::notes(settings, &performance);
     let machine = machine(&performance);
@@ -131,7 +145,10 @@ fn conclude(settings: &Settings, performance: Performance, args: &Args, page: Op
         policies: Vec::new(),
     };
     let mut figures = figures(settings);
-    let lanes = performance.received.into_iter().zip(&performance.server.lanes);
+    let lanes = performance
+        .received
+        .into_iter()
+        .zip(&performance.server.lanes);
     for ((received, sent), kind) in lanes.zip(POLICIES) {
         if received.arrivals.wrong() > 0 {
             return Err(Failure::failed(format_args!(
@@ -140,7 +157,10 @@ fn conclude(settings: &Settings, performance: Performance, args: &Args, page: Op
                 output::command_line()
             )));
         }
-        let (summary, latencies) = received.arrivals.summary(kind, &sent.of_client, &sent.totals, settings.seed);
+        let (summary, latencies) =
+            received
+                .arrivals
+                .summary(kind, &sent.of_client, &sent.totals, settings.seed);
         figures.latency.push(Series {
             name: summary.policy.clone(),
             points: latencies.curve(),
@@ -155,7 +175,11 @@ fn conclude(settings: &Settings, performance: Performance, args: &Args, page: Op
     } else {
         output::print(&conclusion(settings, &report, &notes, performance.took))?;
     }
-    if is_interrupted { Err(Failure::Interrupted) } else { Ok(()) }
+    if is_interrupted {
+        Err(Failure::Interrupted)
+    } else {
+        Ok(())
+    }
 }
 
 fn conclusion(settings: &Settings, report: &Report, notes: &[String], took: Duration) -> String {
@@ -223,5 +247,9 @@ fn figures(settings: &Settings) -> Figures {
 fn percent_plain(share: f64) -> String {
     let short = percent(share);
     let exact = (share * 1e9).round() / 1e7;
-    if share < 0.99 { short } else { format!("{exact} %") }
+    if share < 0.99 {
+        short
+    } else {
+        format!("{exact} %")
+    }
 }

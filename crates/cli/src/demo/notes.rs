@@ -1,7 +1,7 @@
 //! What a reader must know to trust the numbers: where the machine, not the path, delayed or lost packets.
 
-use super::stage::Performance;
 use super::settings::{POLICIES, Settings};
+use super::stage::Performance;
 use crate::scoreboard::count;
 
 /// Lateness of the relay or the server (p99) from which on it is pointed out. Latencies differ by tens of milliseconds.
@@ -37,7 +37,11 @@ pub(super) fn notes(settings: &Settings, performance: &Performance) -> Vec<Strin
             performance.server.missing, settings.clients
         ));
     }
-    for ((kind, sent), received) in POLICIES.iter().zip(&performance.server.lanes).zip(&performance.received) {
+    for ((kind, sent), received) in POLICIES
+        .iter()
+        .zip(&performance.server.lanes)
+        .zip(&performance.received)
+    {
         if sent.refused > 0 {
             notes.push(format!(
                 "{kind}: {} messages were not accepted for sending and are in none of the figures",
@@ -45,7 +49,10 @@ pub(super) fn notes(settings: &Settings, performance: &Performance) -> Vec<Strin
             ));
         }
         if let Some(why) = received.why_closed.as_ref().filter(|_| received.closed > 0) {
-            notes.push(format!("{kind}: {} sessions ended before the end ({why})", received.closed));
+            notes.push(format!(
+                "{kind}: {} sessions ended before the end ({why})",
+                received.closed
+            ));
         }
     }
     if performance.is_interrupted {
@@ -67,7 +74,8 @@ pub(super) fn dropped_by_machine(performance: &Performance) -> u64 {
     let clients = performance.received.iter();
     let at_servers: u64 = servers.clone().map(|lane| lane.kernel_drops).sum();
     let at_clients: u64 = clients.clone().map(|lane| lane.kernel_drops).sum();
-    let sent = servers.map(|lane| lane.datagrams).sum::<u64>() + clients.map(|lane| lane.datagrams).sum::<u64>();
+    let sent = servers.map(|lane| lane.datagrams).sum::<u64>()
+        + clients.map(|lane| lane.datagrams).sum::<u64>();
     let relay = &performance.relay;
     // At the moment of the end some packets are on their way to the relay.
     let on_their_way = 100;

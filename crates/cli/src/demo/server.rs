@@ -157,8 +157,14 @@ impl<'a> Server<'a> {
     fn send(&mut self) {
         let client = (self.number % u64::from(self.settings.clients)) as usize;
         if self.takes_part.is_empty() {
-            let is_everywhere = |client: usize| self.lanes.iter().all(|lane| lane.sessions[client].is_some());
-            self.takes_part = (0..self.settings.clients as usize).map(is_everywhere).collect();
+            let is_everywhere = |client: usize| {
+                self.lanes
+                    .iter()
+                    .all(|lane| lane.sessions[client].is_some())
+            };
+            self.takes_part = (0..self.settings.clients as usize)
+                .map(is_everywhere)
+                .collect();
         }
         if !self.takes_part[client] {
             return;
@@ -191,10 +197,10 @@ impl<'a> Server<'a> {
                 Event::Connected { .. } => {
                     let remote = lane.driver.endpoint().remote(session);
                     let client = remote.and_then(|remote| self.clients.get(&remote));
-                    if let Some(&client) = client {
-                        if lane.sessions[client].replace(session).is_none() {
-                            add32(&self.board.lanes[index].admitted);
-                        }
+                    if let Some(&client) = client
+                        && lane.sessions[client].replace(session).is_none()
+                    {
+                        add32(&self.board.lanes[index].admitted);
                     }
                 }
                 Event::Closed { .. } => {
@@ -239,7 +245,11 @@ impl<'a> Server<'a> {
         }
         Ok(ServerReport {
             lanes,
-            missing: self.takes_part.iter().filter(|&&takes_part| !takes_part).count() as u32,
+            missing: self
+                .takes_part
+                .iter()
+                .filter(|&&takes_part| !takes_part)
+                .count() as u32,
             lateness: self.lateness,
         })
     }

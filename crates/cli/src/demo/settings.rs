@@ -57,7 +57,9 @@ impl Settings {
             clients: args.clients,
             seconds: args.seconds,
             message_bytes: args.bytes as usize,
-            deadline: args.deadline_ms.unwrap_or_else(|| default_deadline(rtt_median)),
+            deadline: args
+                .deadline_ms
+                .unwrap_or_else(|| default_deadline(rtt_median)),
             is_deadline_chosen: args.deadline_ms.is_some(),
             on_time: args.on_time,
             seed: args.seed,

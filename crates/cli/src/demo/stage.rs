@@ -100,8 +100,10 @@ impl Stage {
         let board = Board::new(POLICIES.len());
         let paths: Vec<SocketAddr> = self.relay.addresses().to_vec();
         let (clock, public) = (self.clock, self.key.public());
-        let server = Server::new(settings, &board, clock, self.servers, &paths).map_err(no_poller)?;
-        let clients = Clients::new(settings, &board, clock, self.clients, &paths, public).map_err(no_poller)?;
+        let server =
+            Server::new(settings, &board, clock, self.servers, &paths).map_err(no_poller)?;
+        let clients = Clients::new(settings, &board, clock, self.clients, &paths, public)
+            .map_err(no_poller)?;
         let (board, relay) = (&board, self.relay);
         thread::scope(|scope| {
             let relay = scope.spawn(move || {
@@ -138,7 +140,12 @@ enum Course {
 }
 
 /// The main thread's part: says when what begins, and shows how far it is.
-fn direct(settings: &Settings, board: &Board, clock: Clock, view: &mut View) -> Result<Course, Failure> {
+fn direct(
+    settings: &Settings,
+    board: &Board,
+    clock: Clock,
+    view: &mut View,
+) -> Result<Course, Failure> {
     let begin = Instant::now();
     while !board.are_connected(settings.clients) {
         if interrupt::is_pressed() {
@@ -197,8 +204,13 @@ fn drain(board: &Board, course: Course, view: &mut View) {
 /// The tables of a policy, for every way in which it may cut these messages.
 fn library(kind: PolicyKind, settings: &Settings) -> Arc<Library> {
     // A packet carries some 50 bytes besides its symbol; a dozen symbols above the least are considered.
-    let least = settings.message_bytes.div_ceil(usize::from(limits::MTU_MAX) - 50);
-    let most = settings.message_bytes.div_ceil(usize::from(limits::MTU_MIN) - 50) + 12;
+    let least = settings
+        .message_bytes
+        .div_ceil(usize::from(limits::MTU_MAX) - 50);
+    let most = settings
+        .message_bytes
+        .div_ceil(usize::from(limits::MTU_MIN) - 50)
+        + 12;
     let within = |symbols: usize| symbols.clamp(1, limits::SOURCE_SYMBOLS_MAX) as u8;
     let policies = Library::new(kind);
     let miss_target = settings.send_options().miss_target();

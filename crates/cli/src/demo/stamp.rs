@@ -13,8 +13,5 @@ pub(super) fn write(message: &mut [u8], number: u64, sent_nanos: u64) {
 pub(super) fn read(message: &[u8]) -> Option<(u64, u64)> {
     let (number, rest) = message.split_first_chunk::<8>()?;
     let (sent_nanos, _) = rest.split_first_chunk::<8>()?;
-    Some((
-        u64::from_le_bytes(*number),
-        u64::from_le_bytes(*sent_nanos),
-    ))
+    Some((u64::from_le_bytes(*number), u64::from_le_bytes(*sent_nanos)))
 }

@@ -13,6 +13,7 @@ use super::stamp;
 pub(super) struct Arrivals {
     deadline_nanos: u64,
     message_bytes: usize,
+    messages: u64,
     /// A bit a message.
     arrived: Vec<u64>,
     late_of_client: Vec<u32>,
@@ -37,6 +38,7 @@ impl Arrivals {
         Self {
             deadline_nanos: settings.deadline.as_nanos() as u64,
             message_bytes: settings.message_bytes,
+            messages: settings.messages(),
             arrived: vec![0; settings.messages().div_ceil(64) as usize],
             late_of_client: vec![0; clients],
             arrived_of_client: vec![0; clients],
@@ -47,9 +49,10 @@ impl Arrivals {
 
     /// A message was delivered at `now_nanos`.
     pub(super) fn on_message(&mut self, now_nanos: u64, message: &[u8]) -> Arrival {
-        let place = stamp::read(message).filter(|_| message.len() == self.message_bytes);
-        let place = place.and_then(|(number, sent_nanos)| {
-            let word = self.arrived.get_mut((number / 64) as usize)?;
+        let stamp = stamp::read(message)
+            .filter(|&(number, _)| message.len() == self.message_bytes && number < self.messages);
+        let place = stamp.and_then(|(number, sent_nanos)| {
+            let word = &mut self.arrived[(number / 64) as usize];
             let is_new = *word & (1 << (number % 64)) == 0;
             *word |= 1 << (number % 64);
             is_new.then_some((number, sent_nanos))
@@ -154,5 +157,94 @@ impl Totals {
     /// Bytes of headers and tags, as a share of the messages' bytes.
     pub(crate) fn encapsulation_overhead(&self) -> f64 {
         self.encapsulation_bytes / self.message_bytes.max(1.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: super::super::Args,
+    }
+
+    fn settings(line: &str) -> Settings {
+        let words = std::iter::once("demo").chain(line.split_whitespace());
+        Settings::of(&Line::parse_from(words).args).unwrap()
+    }
+
+    /// Goal: late, lost and repeated messages are told apart.   Method: three messages to two clients, one each of these.
+    #[test]
+    fn arrivals_are_told_apart() {
+        let settings = settings("--clients 2 --seconds 2 --bytes 16 --deadline-ms 100");
+        let mut arrivals = Arrivals::new(&settings);
+        let message = |number, sent_nanos| {
+            let mut bytes = [0; 16];
+            stamp::write(&mut bytes, number, sent_nanos);
+            bytes
+        };
+        assert_eq!(
+            arrivals.on_message(100_000_000, &message(0, 0)),
+            Arrival::OnTime
+        );
+        assert_eq!(
+            arrivals.on_message(100_000_001, &message(1, 0)),
+            Arrival::Late
+        );
+        assert_eq!(
+            arrivals.on_message(1, &message(1, 0)),
+            Arrival::Wrong,
+            "again"
+        );
+        assert_eq!(
+            arrivals.on_message(1, &message(4, 0)),
+            Arrival::Wrong,
+            "none of ours"
+        );
+        assert_eq!(
+            arrivals.on_message(1, &[0; 15]),
+            Arrival::Wrong,
+            "cut short"
+        );
+        assert_eq!(arrivals.wrong(), 3);
+        let (summary, latencies) =
+            arrivals.summary(PolicyKind::Exact, &[2, 1], &Totals::default(), 1);
+        assert_eq!((summary.messages, summary.lost_messages), (3, 1));
+        assert!((summary.late_share - 2.0 / 3.0).abs() < 1e-12);
+        assert_eq!(
+            (summary.latency_ms.max, summary.latency_ms.p99),
+            (Some(100.001), None)
+        );
+        assert_eq!((summary.predicted_late_share, latencies.lost()), (None, 1));
+    }
+
+    #[test]
+    fn turns_are_evenly_spread_and_the_deadline_fits_the_path() {
+        let settings = settings("--profile clean --clients 4 --seconds 3");
+        assert_eq!(settings.messages(), 12);
+        let due: Vec<u64> = (0..6)
+            .map(|number| settings.due_nanos(number) / 1_000_000)
+            .collect();
+        assert_eq!(due, [0, 250, 500, 750, 1000, 1250]);
+        assert_eq!(
+            settings.deadline_ms(),
+            50.0,
+            "2.2 round trips of 20 ms, to the next 10"
+        );
+    }
+
+    #[test]
+    fn bad_paths_are_told() {
+        for line in ["--profile wifi", "--trace /nonexistent"] {
+            let words = std::iter::once("demo").chain(line.split_whitespace());
+            let error = Settings::of(&Line::parse_from(words).args).unwrap_err();
+            assert!(
+                matches!(error, crate::failure::Failure::BadInput(_)),
+                "{line}"
+            );
+        }
     }
 }

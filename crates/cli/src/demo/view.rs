@@ -22,8 +22,13 @@ pub(super) struct View {
 }
 
 enum Form {
-    Redrawn { time: ProgressBar, lanes: Vec<ProgressBar> },
-    Lines { next: Instant },
+    Redrawn {
+        time: ProgressBar,
+        lanes: Vec<ProgressBar>,
+    },
+    Lines {
+        next: Instant,
+    },
     Silent,
 }
 
@@ -47,14 +52,21 @@ impl View {
 
     pub(super) fn show_connecting(&mut self, connected: u32) {
         if let Form::Redrawn { time, .. } = &self.form {
-            time.set_message(format!("connecting  {connected} of {} clients", self.clients));
+            time.set_message(format!(
+                "connecting  {connected} of {} clients",
+                self.clients
+            ));
             time.tick();
         }
     }
 
     pub(super) fn show_sending(&mut self, board: &Board, since: Duration) {
         let seconds = since.as_secs().min(u64::from(self.seconds));
-        self.show(board, since, &format!("sending     {seconds} of {} s", self.seconds));
+        self.show(
+            board,
+            since,
+            &format!("sending     {seconds} of {} s", self.seconds),
+        );
     }
 
     pub(super) fn show_draining(&mut self, board: &Board) {
@@ -75,7 +87,11 @@ impl View {
                 *next += LINE_EVERY;
                 let late = |(kind, counts): (&_, &Counts)| format!("{kind} {}", late(counts));
                 let lanes: Vec<String> = POLICIES.iter().zip(&board.lanes).map(late).collect();
-                output::note(&format!("{}: late so far {}", what.replace("     ", " "), lanes.join(", ")));
+                output::note(&format!(
+                    "{}: late so far {}",
+                    what.replace("     ", " "),
+                    lanes.join(", ")
+                ));
             }
             Form::Lines { .. } | Form::Silent => {}
         }
@@ -92,7 +108,8 @@ impl View {
 
 fn redrawn(settings: &Settings) -> Form {
     let all = MultiProgress::with_draw_target(ProgressDrawTarget::stderr_with_hz(8));
-    let style = |template| ProgressStyle::with_template(template).expect("the template is a constant");
+    let style =
+        |template| ProgressStyle::with_template(template).expect("the template is a constant");
     let time = all.add(ProgressBar::new(u64::from(settings.seconds) * 1000));
     time.set_style(style("{msg:30} {wide_bar}"));
     let lane = |kind: punctual_policy::PolicyKind| {

@@ -43,13 +43,20 @@ impl Tally {
         self.resolved += 1;
         let (latency, bound) = match outcome {
             Outcome::OnTime { latency, bound } => {
-                let place = self.first.map(|first| message.0.saturating_sub(first.0) as usize);
+                let place = self
+                    .first
+                    .map(|first| message.0.saturating_sub(first.0) as usize);
                 if let Some(late) = place.and_then(|place| self.late.get_mut(place)) {
                     *late = false;
                 }
                 (latency, bound)
             }
-            Outcome::Late { latency, bound, why, .. } => {
+            Outcome::Late {
+                latency,
+                bound,
+                why,
+                ..
+            } => {
                 self.late_count += 1;
                 *self.reasons.entry(name(why)).or_default() += 1;
                 (latency, bound)
@@ -108,12 +115,18 @@ impl Tally {
         let mut notes = Vec::new();
         if let Some(bound) = self.bound_p50_ms() {
             notes.push(format!(
-                "half of the latencies are right to within {bound:.1} ms, unless the two ways of the path take unequally long"
+                "half of the latencies are right to within {bound:.2} ms, unless the two ways of the path take unequally long"
             ));
         }
         if !self.reasons.is_empty() {
-            let reasons = self.reasons.iter().map(|(why, times)| format!("{why} {}", count(*times)));
-            notes.push(format!("late because of: {}", reasons.collect::<Vec<_>>().join(", ")));
+            let reasons = self
+                .reasons
+                .iter()
+                .map(|(why, times)| format!("{why} {}", count(*times)));
+            notes.push(format!(
+                "late because of: {}",
+                reasons.collect::<Vec<_>>().join(", ")
+            ));
         }
         if self.refused > 0 {
             notes.push(format!(
@@ -147,7 +160,10 @@ impl Tally {
             messages: self.sent(),
             latency_ms: latencies.quantiles(),
             late_share: late as f64 / self.late.len().max(1) as f64,
-            late_share_95: share_interval(&blocks(&self.late, self.late.len().div_ceil(BLOCKS)), SEED),
+            late_share_95: share_interval(
+                &blocks(&self.late, self.late.len().div_ceil(BLOCKS)),
+                SEED,
+            ),
             predicted_late_share: totals.predicted_late_share(),
             recovery_overhead: totals.recovery_overhead(),
             encapsulation_overhead: totals.encapsulation_overhead(),
@@ -179,13 +195,32 @@ mod tests {
         let ms = Duration::from_millis;
         (10..14).for_each(|id| tally.on_sent(MessageId(id)));
         tally.on_refused();
-        tally.on_outcome(MessageId(11), Outcome::OnTime { latency: ms(20), bound: ms(1) });
+        tally.on_outcome(
+            MessageId(11),
+            Outcome::OnTime {
+                latency: ms(20),
+                bound: ms(1),
+            },
+        );
         tally.on_outcome(
             MessageId(10),
-            Outcome::Late { latency: ms(200), bound: ms(1), by: ms(50), why: MissReason::Loss },
+            Outcome::Late {
+                latency: ms(200),
+                bound: ms(1),
+                by: ms(50),
+                why: MissReason::Loss,
+            },
         );
-        tally.on_outcome(MessageId(12), Outcome::Dropped { why: MissReason::PathDown });
-        assert_eq!((tally.outstanding(), tally.late(), tally.refused()), (1, 2, 1));
+        tally.on_outcome(
+            MessageId(12),
+            Outcome::Dropped {
+                why: MissReason::PathDown,
+            },
+        );
+        assert_eq!(
+            (tally.outstanding(), tally.late(), tally.refused()),
+            (1, 2, 1)
+        );
         let summary = tally.summary(PolicyKind::Exact, None);
         assert_eq!((summary.messages, summary.lost_messages), (4, 2));
         assert!((summary.late_share - 0.75).abs() < 1e-12);

@@ -25,7 +25,8 @@ impl View {
     pub(super) fn new(messages: u64, json: bool) -> Self {
         let is_terminal = io::stderr().is_terminal();
         let bar = is_terminal.then(|| {
-            let style = ProgressStyle::with_template("{msg}\n{wide_bar} {percent:>3} %  {eta} left");
+            let style =
+                ProgressStyle::with_template("{msg}\n{wide_bar} {percent:>3} %  {eta} left");
             let bar = ProgressBar::new(messages);
             bar.set_style(style.expect("the template is a constant"));
             bar
@@ -67,7 +68,9 @@ impl View {
 fn line(tally: &Tally) -> String {
     let share = tally.late() as f64 / tally.resolved().max(1) as f64;
     let quantile = |quantile| {
-        tally.quantile_ms(quantile).map_or_else(|| "-".to_owned(), |ms| format!("{ms:.1}"))
+        tally
+            .quantile_ms(quantile)
+            .map_or_else(|| "-".to_owned(), |ms| format!("{ms:.1}"))
     };
     format!(
         "{} arrived, {} under way, {} late ({}); p50 {} p99 {} ms",

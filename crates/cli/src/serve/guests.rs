@@ -37,7 +37,8 @@ impl Guest {
 
     /// Who it is.
     pub(super) fn name(&self) -> String {
-        self.remote.map_or_else(|| "unknown".to_owned(), |remote| remote.to_string())
+        self.remote
+            .map_or_else(|| "unknown".to_owned(), |remote| remote.to_string())
     }
 }
 
@@ -74,7 +75,9 @@ impl Guests {
 
     /// Ends all sessions.
     pub(super) fn dismiss(&mut self, code: CloseCode, reason: &str) -> Vec<Guest> {
-        self.open.iter().for_each(|guest| guest.session.close(code, reason));
+        self.open
+            .iter()
+            .for_each(|guest| guest.session.close(code, reason));
         let mut gone = std::mem::take(&mut self.open);
         for guest in &mut gone {
             guest.take();

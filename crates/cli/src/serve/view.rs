@@ -30,7 +30,9 @@ impl View {
         let is_terminal = io::stderr().is_terminal();
         let bar = (is_terminal && !is_json).then(|| {
             let bar = ProgressBar::new_spinner();
-            bar.set_style(ProgressStyle::with_template("{msg}").expect("the template is a constant"));
+            bar.set_style(
+                ProgressStyle::with_template("{msg}").expect("the template is a constant"),
+            );
             bar
         });
         Self {
@@ -60,7 +62,9 @@ impl View {
     pub(super) fn on_connected(&self, guest: &Guest) -> Result<(), Failure> {
         if self.is_json {
             let (session, remote) = (guest.number, guest.name());
-            return print_line(&json!({"event": "connected", "session": session, "remote": remote}));
+            return print_line(
+                &json!({"event": "connected", "session": session, "remote": remote}),
+            );
         }
         self.say(&format!("{} connected", guest.name()));
         Ok(())

@@ -78,7 +78,7 @@ fn equal_sending_meets_equal_fates() {
         }
     }
     let lost = emulation.lost();
-    assert!(lost > 0 && lost % 2 == 0, "{lost}");
+    assert!(lost > 0 && lost.is_multiple_of(2), "{lost}");
     let all = drain(&mut emulation);
     let of_lane = |lane| all.iter().filter(move |packet| packet.2 == lane);
     let count = of_lane(0).count();

@@ -55,7 +55,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     {
         return clients::run(&arguments[1..]);
     }
-    let options = Options::take(&mut arguments)?;
+    let mut options = Options::take(&mut arguments)?;
+    options.load.datagrams = options.load.datagrams.max(options.load.peers);
     let heap = heap_of_a_session(&options)?;
     let mut rows = Vec::new();
     for &bytes in &options.load.payloads {
@@ -131,6 +132,7 @@ fn compare(load: &Load, bytes: usize, has_deadline: bool) -> Result<Row, Box<dyn
     // The addresses that the server's clients have: those of this machine's first loopback address.
     let to_first = |address: &SocketAddr| SocketAddr::from(([127, 0, 0, 1], address.port()));
     let addresses: Vec<SocketAddr> = peers.addresses.iter().map(to_first).collect();
+    // Short runs in turn: what else the machine does then falls on both alike.
     let rounds = load.datagrams.div_ceil(load.peers);
     let (mut bare, mut ours): (Vec<Measured>, Vec<Run>) = (Vec::new(), Vec::new());
     for _ in 0..load.repeats {

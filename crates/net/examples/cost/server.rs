@@ -10,6 +10,7 @@ use punctual_net::udp::{Driver, Poller, Socket, SocketOptions};
 use punctual_policy::{Library, PolicyKind};
 use punctual_proto::{EndpointConfig, Event, SendOptions, ServerConfig, ServerKey, SessionId};
 
+use crate::BATCH;
 use crate::clients::Clients;
 use crate::heap;
 use crate::support::load::Load;
@@ -89,12 +90,15 @@ impl Server {
         Ok(())
     }
 
-    /// Sends one message to every session.
+    /// Sends one message to every session, and a batch whenever there is one, as the bare loop does.
     fn send_round(&mut self, bytes: usize, options: SendOptions) -> Result<(), Box<dyn Error>> {
-        for &session in &self.sessions {
+        for batch in self.sessions.chunks(BATCH) {
             let now = self.driver.now();
             let endpoint = self.driver.endpoint_mut();
-            endpoint.send(now, session, 0, &self.data[..bytes], options)?;
+            for &session in batch {
+                endpoint.send(now, session, 0, &self.data[..bytes], options)?;
+            }
+            self.driver.send()?;
         }
         Ok(())
     }

@@ -127,6 +127,7 @@ pub struct Endpoint {
     entropy: Entropy,
     pool: Pool,
     touched: Vec<u64>,
+    trims: Trims,
     table: Table,
     timers: TimerHeap,
     admissions: Admissions,
@@ -140,6 +141,17 @@ pub struct Endpoint {
     stats: EndpointStats,
 }
 
+/// Where the search for sessions that hold memory without use stands.
+#[derive(Default)]
+struct Trims {
+    next: usize,
+    found: bool,
+    /// Something has happened since the last round without a find.
+    is_wanted: bool,
+}
+
+/// Sessions that one call of [`Endpoint::shrink`] looks at.
+const TRIMS_MAX: usize = 4096;
 /// Bytes of free buffers that an endpoint keeps.
 const POOL_MAX: usize = 4 << 20;
 
@@ -155,6 +167,7 @@ impl Endpoint {
             entropy,
             pool: Pool::new(POOL_MAX),
             touched: Vec::new(),
+            trims: Trims::default(),
             timers: TimerHeap::default(),
             admissions: Admissions::default(),
             cookies,
@@ -224,6 +237,8 @@ impl Endpoint {
     fn after_change(&mut self, id: ConnectionId) {
         let index = id.index() as u32;
         let Some(entry) = self.table.entry_mut(index) else { return };
+        (entry.is_busy, entry.is_slack) = (true, true);
+        self.trims.is_wanted = true;
         if !core::mem::replace(&mut entry.wants_transmit, true) {
             self.transmit_queue.push_back(index);
         }
@@ -437,10 +452,27 @@ impl Endpoint {
         self.pool.give(data);
     }
 
-    /// Frees the buffers kept for later that have not been needed since the last call. Call it every few seconds while
-    /// [`Endpoint::holds_buffers`].
+    /// Frees memory kept for later: buffers that have not been needed since the last call, and what sessions hold that have been
+    /// quiet since. Call it every few seconds while [`Endpoint::holds_buffers`]; a call looks at 4,096 sessions at most.
     pub fn shrink(&mut self) {
         self.pool.shrink();
+        let slots = self.table.slots();
+        for _ in 0..slots.min(TRIMS_MAX) {
+            if self.trims.next >= slots {
+                // Once around: when nobody held anything, nobody does until something happens.
+                self.trims.is_wanted = core::mem::take(&mut self.trims.found);
+                self.trims.next = 0;
+            }
+            let Some(entry) = self.table.entry_mut(self.trims.next as u32) else { return };
+            self.trims.next += 1;
+            self.trims.found |= entry.is_slack;
+            if !core::mem::take(&mut entry.is_busy)
+                && core::mem::take(&mut entry.is_slack)
+                && let Slot::Session(session) = &mut entry.slot
+            {
+                session.trim();
+            }
+        }
     }
 
     /// Whether no session has anything under way.
@@ -453,10 +485,10 @@ impl Endpoint {
         })
     }
 
-    /// Whether buffers are kept that [`Endpoint::shrink`] would free.
+    /// Whether memory may be kept that [`Endpoint::shrink`] would free.
     #[must_use]
     pub const fn holds_buffers(&self) -> bool {
-        !self.pool.is_empty()
+        !self.pool.is_empty() || self.trims.is_wanted
     }
 
     /// Counts of a session; `None` when it is not there.

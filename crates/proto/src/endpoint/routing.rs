@@ -19,6 +19,10 @@ pub(super) struct Entry {
     pub(super) slot: Slot,
     pub(super) wants_transmit: bool,
     pub(super) wants_event: bool,
+    /// Something has happened since the last look at whether the session is quiet.
+    pub(super) is_busy: bool,
+    /// The session may hold memory that it has no use for.
+    pub(super) is_slack: bool,
 }
 
 /// The slots.
@@ -56,7 +60,7 @@ impl Table {
         }
         let index = self.entries.len() as u32;
         let id = ConnectionId::from_parts(self.thread, 0, index);
-        self.entries.push(Entry { id, slot: Slot::Free, wants_transmit: false, wants_event: false });
+        self.entries.push(Entry { id, slot: Slot::Free, wants_transmit: false, wants_event: false, is_busy: false, is_slack: false });
         Some(id)
     }
 
@@ -87,6 +91,11 @@ impl Table {
 
     pub(super) fn entry_mut(&mut self, index: u32) -> Option<&mut Entry> {
         self.entries.get_mut(index as usize)
+    }
+
+    /// Slots, free ones included.
+    pub(super) const fn slots(&self) -> usize {
+        self.entries.len()
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &Slot> {

@@ -240,6 +240,13 @@ impl Inbox {
         Taken::Malformed
     }
 
+    /// Gives back what a burst needed.
+    pub(crate) fn trim(&mut self) {
+        self.partials.shrink_to_fit();
+        self.assemblies.shrink_to_fit();
+        self.done.words.shrink_to_fit();
+    }
+
     /// The peer will not complete these blocks: what there is of them goes.
     pub(crate) fn handle_abandon(&mut self, first: u64, count: u64, pool: &mut Pool) {
         let last = first.saturating_add(count - 1);

@@ -29,48 +29,74 @@ pub(crate) struct OutgoingMessage {
 
 const GONE: u32 = u32::MAX;
 
-/// A slab: slots that are used again.
+/// Values that keep their place. Free places form a list through themselves, so that a value is found, put and taken with
+/// one access to memory.
 struct Slots<T> {
-    slots: Vec<Option<T>>,
-    free: Vec<u32>,
+    slots: Vec<Slot<T>>,
+    /// The first free place.
+    free: u32,
+    len: usize,
+}
+
+enum Slot<T> {
+    Taken(T),
+    /// The next free place.
+    Free(u32),
 }
 
 impl<T> Default for Slots<T> {
     fn default() -> Self {
-        Self { slots: Vec::new(), free: Vec::new() }
+        Self { slots: Vec::new(), free: GONE, len: 0 }
     }
 }
 
 impl<T> Slots<T> {
     fn insert(&mut self, value: T) -> u32 {
-        if let Some(slot) = self.free.pop() {
-            self.slots[slot as usize] = Some(value);
-            return slot;
+        self.len += 1;
+        let at = self.free;
+        match self.slots.get_mut(at as usize) {
+            Some(slot) => {
+                if let Slot::Free(next) = core::mem::replace(slot, Slot::Taken(value)) {
+                    self.free = next;
+                }
+                at
+            }
+            None => {
+                self.slots.push(Slot::Taken(value));
+                (self.slots.len() - 1) as u32
+            }
         }
-        self.slots.push(Some(value));
-        (self.slots.len() - 1) as u32
     }
 
     fn remove(&mut self, slot: u32) -> Option<T> {
-        let value = self.slots.get_mut(slot as usize)?.take()?;
-        self.free.push(slot);
-        if self.free.len() == self.slots.len() && self.slots.len() > 4 {
-            // All free: what a burst needed is given back.
-            *self = Self::default();
+        let place = self.slots.get_mut(slot as usize)?;
+        if matches!(place, Slot::Free(_)) {
+            return None;
         }
+        let Slot::Taken(value) = core::mem::replace(place, Slot::Free(self.free)) else { return None };
+        self.free = slot;
+        self.len -= 1;
         Some(value)
     }
 
     fn get(&self, slot: u32) -> Option<&T> {
-        self.slots.get(slot as usize)?.as_ref()
+        match self.slots.get(slot as usize)? {
+            Slot::Taken(value) => Some(value),
+            Slot::Free(_) => None,
+        }
     }
 
     fn get_mut(&mut self, slot: u32) -> Option<&mut T> {
-        self.slots.get_mut(slot as usize)?.as_mut()
+        match self.slots.get_mut(slot as usize)? {
+            Slot::Taken(value) => Some(value),
+            Slot::Free(_) => None,
+        }
     }
 
-    fn len(&self) -> usize {
-        self.slots.len() - self.free.len()
+    fn trim(&mut self) {
+        if self.len == 0 {
+            *self = Self::default();
+        }
     }
 }
 
@@ -106,11 +132,11 @@ impl Outbox {
     }
 
     pub(crate) fn messages(&self) -> usize {
-        self.messages.len()
+        self.messages.len
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.messages.len() == 0
+        self.messages.len == 0
     }
 
     pub(crate) fn insert_message(&mut self, message: OutgoingMessage) -> u32 {
@@ -165,8 +191,15 @@ impl Outbox {
         self.messages.remove(slot)
     }
 
+    /// Gives back what a burst needed, when nothing is left of it.
+    pub(crate) fn trim(&mut self) {
+        self.messages.trim();
+        self.blocks.trim();
+        self.index.shrink_to_fit();
+    }
+
     /// Any message that is left, for ending the session.
     pub(crate) fn any_message(&self) -> Option<u32> {
-        self.messages.slots.iter().position(Option::is_some).map(|slot| slot as u32)
+        self.messages.slots.iter().position(|slot| matches!(slot, Slot::Taken(_))).map(|slot| slot as u32)
     }
 }

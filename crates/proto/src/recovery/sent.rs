@@ -76,6 +76,12 @@ impl SentPackets {
         self.packets.push_back(packet);
     }
 
+    /// Gives back what a burst needed.
+    pub(crate) fn trim(&mut self) {
+        self.packets.shrink_to_fit();
+        self.symbols.shrink_to_fit();
+    }
+
     /// A symbol of the packet that is being written.
     pub(crate) fn note_symbol(&mut self, symbol: SymbolRef) {
         self.symbols.push_back(symbol);

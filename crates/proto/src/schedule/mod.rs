@@ -29,6 +29,11 @@ impl Schedule {
         }
     }
 
+    /// Gives back what a burst needed.
+    pub(crate) fn trim(&mut self) {
+        self.queue.shrink_to_fit();
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.queue.is_empty()
     }

@@ -274,9 +274,6 @@ impl Session {
         if let Event::Message { data, .. } = &event {
             self.traffic.waiting_bytes -= data.len();
         }
-        if self.traffic.events.is_empty() && self.traffic.events.capacity() > 64 {
-            self.traffic.events = VecDeque::new();
-        }
         Some(event)
     }
 
@@ -308,6 +305,18 @@ impl Session {
 
     pub(crate) const fn remote(&self) -> SocketAddr {
         self.path.remote
+    }
+
+    /// Gives back what the last burst needed; called when the session has been quiet for a while.
+    pub(crate) fn trim(&mut self) {
+        let traffic = &mut self.traffic;
+        traffic.outbox.trim();
+        traffic.inbox.trim();
+        traffic.schedule.trim();
+        traffic.events.shrink_to_fit();
+        traffic.timers.shrink_to_fit();
+        self.sent.trim();
+        self.control.abandoned.shrink_to_fit();
     }
 
     /// Whether nothing is under way in either direction.
