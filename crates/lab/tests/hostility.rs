@@ -17,7 +17,11 @@ fn quiet() -> PathSpec {
 
 fn hello(source: u32, noise: &[u8]) -> Vec<u8> {
     let mut buffer = [0; 1400];
-    let packet = HandshakePacket::Hello(Hello { source: ConnectionId(source), cookie: &[], noise });
+    let packet = HandshakePacket::Hello(Hello {
+        source: ConnectionId(source),
+        cookie: &[],
+        noise,
+    });
     let len = packet.encode(&mut buffer).unwrap();
     buffer[..len].to_vec()
 }
@@ -36,7 +40,14 @@ fn state_before_address_validation_is_bounded() {
     assert_eq!(genuine.len(), 1200);
     let before = world.traffic();
     for i in 0..20_000u32 {
-        let from: SocketAddr = format!("192.0.{}.{}:{}", i / 250 % 200, 1 + i % 250, 1000 + i / 50_000).parse().unwrap();
+        let from: SocketAddr = format!(
+            "192.0.{}.{}:{}",
+            i / 250 % 200,
+            1 + i % 250,
+            1000 + i / 50_000
+        )
+        .parse()
+        .unwrap();
         world.inject(server, from, &genuine);
         if i % 100 == 0 {
             world.run(world.now().after(Duration::from_millis(1)), |_, _| {});
@@ -44,13 +55,24 @@ fn state_before_address_validation_is_bounded() {
     }
     world.run(world.now().after(Duration::from_millis(100)), |_, _| {});
     let stats = world.endpoint(server).stats();
-    assert!(stats.handshakes <= limits::COOKIE_THRESHOLD as u64 + 1, "{stats:?}");
+    assert!(
+        stats.handshakes <= limits::COOKIE_THRESHOLD as u64 + 1,
+        "{stats:?}"
+    );
     assert!(world.endpoint(server).sessions() <= limits::COOKIE_THRESHOLD + 1);
     let answered = world.traffic().sent_bytes - before.sent_bytes;
-    assert!(answered < 20_000 * 128, "amplification: {answered} bytes for {} of HELLO", 20_000 * 1200);
+    assert!(
+        answered < 20_000 * 128,
+        "amplification: {answered} bytes for {} of HELLO",
+        20_000 * 1200
+    );
     // And what little there was goes again.
     world.run(world.now().after(Duration::from_secs(20)), |_, _| {});
-    assert_eq!(world.endpoint(server).sessions(), 1, "the genuine client only");
+    assert_eq!(
+        world.endpoint(server).sessions(),
+        1,
+        "the genuine client only"
+    );
 }
 
 /// A first message that does not open is refused by a packet smaller than itself, and leaves nothing.
@@ -85,7 +107,12 @@ fn replayed_packets_change_nothing() {
     assert_eq!(duo.received.len(), 50);
     assert_eq!(duo.server_stats().packets_replayed, 50);
     assert_eq!(duo.server_stats().address_changes, 0);
-    assert_eq!(duo.world.endpoint(duo.server).remote(duo.at_server.unwrap()), Some(duo.world.address(duo.client)));
+    assert_eq!(
+        duo.world
+            .endpoint(duo.server)
+            .remote(duo.at_server.unwrap()),
+        Some(duo.world.address(duo.client))
+    );
 }
 
 /// Forgery: a packet with any one bit changed does not open.
@@ -126,7 +153,10 @@ fn a_forwarder_cannot_move_a_session() {
     }
     assert_eq!(duo.received.len(), 30);
     let at_server = duo.at_server.unwrap();
-    assert_eq!(duo.world.endpoint(duo.server).remote(at_server), Some(duo.world.address(duo.client)));
+    assert_eq!(
+        duo.world.endpoint(duo.server).remote(at_server),
+        Some(duo.world.address(duo.client))
+    );
     assert_eq!(duo.server_stats().address_changes, 0);
 }
 
@@ -154,7 +184,9 @@ fn sequence_wrap_on_a_long_lived_session() {
 /// Nobody there: one clear reason, after the handshake timeout.
 #[test]
 fn an_unreachable_server_is_given_up() {
-    let dark = path(ms(40), |channel| channel.blackouts = vec![(ms(0), Duration::from_secs(600))]);
+    let dark = path(ms(40), |channel| {
+        channel.blackouts = vec![(ms(0), Duration::from_secs(600))];
+    });
     let mut duo = Duo::connect(2, &dark);
     duo.run(Duration::from_secs(10));
     assert_eq!(duo.closed, [(duo.client, CloseReason::HandshakeTimeout)]);
@@ -163,19 +195,37 @@ fn an_unreachable_server_is_given_up() {
 /// An application that takes nothing: the session refuses more than its bound, and loses nothing that it accepted.
 #[test]
 fn queues_are_bounded_and_say_so() {
-    let dark = path(ms(40), |channel| channel.blackouts = vec![(Duration::from_secs(2), Duration::from_secs(4))]);
+    let dark = path(ms(40), |channel| {
+        channel.blackouts = vec![(Duration::from_secs(2), Duration::from_secs(4))];
+    });
     let mut duo = Duo::connect(2, &dark);
     let mut accepted = 0;
     let error = loop {
-        match duo.world.send(duo.client, duo.at_client, &[4; 10_000], SendOptions::default()) {
+        match duo.world.send(
+            duo.client,
+            duo.at_client,
+            &[4; 10_000],
+            SendOptions::default(),
+        ) {
             Ok(_) => accepted += 1,
             Err(error) => break error,
         }
         assert!(accepted < 1000, "without bound");
     };
-    assert!(matches!(error, punctual_proto::SendError::Full { .. }), "{error}");
-    let too_large = duo.world.send(duo.client, duo.at_client, &vec![0; limits::MESSAGE_MAX + 1], SendOptions::default());
-    assert!(matches!(too_large, Err(punctual_proto::SendError::TooLarge { .. })));
+    assert!(
+        matches!(error, punctual_proto::SendError::Full { .. }),
+        "{error}"
+    );
+    let too_large = duo.world.send(
+        duo.client,
+        duo.at_client,
+        &vec![0; limits::MESSAGE_MAX + 1],
+        SendOptions::default(),
+    );
+    assert!(matches!(
+        too_large,
+        Err(punctual_proto::SendError::TooLarge { .. })
+    ));
     duo.run(Duration::from_secs(30));
     assert_eq!(duo.received.len(), accepted);
     assert_eq!(duo.outcomes.len(), accepted);
@@ -184,13 +234,19 @@ fn queues_are_bounded_and_say_so() {
 /// A session that hears nothing ends by its idle timeout, with an outcome for what was under way.
 #[test]
 fn an_idle_session_ends_with_outcomes() {
-    let dark = path(ms(40), |channel| channel.blackouts = vec![(Duration::from_secs(3), Duration::from_secs(600))]);
+    let dark = path(ms(40), |channel| {
+        channel.blackouts = vec![(Duration::from_secs(3), Duration::from_secs(600))];
+    });
     let mut duo = Duo::connect(2, &dark);
     duo.run(Duration::from_secs(2));
     duo.send(&[4; 100], SendOptions::within(ms(100)));
     duo.run(Duration::from_secs(60));
     assert_eq!(duo.outcomes.len(), 1);
     assert_eq!(duo.closed.len(), 2);
-    assert!(duo.closed.iter().all(|(_, why)| *why == CloseReason::IdleTimeout));
+    assert!(
+        duo.closed
+            .iter()
+            .all(|(_, why)| *why == CloseReason::IdleTimeout)
+    );
     assert_eq!(duo.world.endpoint(duo.server).sessions(), 0);
 }

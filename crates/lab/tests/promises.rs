@@ -19,18 +19,34 @@ fn the_exact_policy_keeps_its_promise_cheaply() {
     options.symbols = Some(4);
     options.sessions = 50;
     options.messages = 50_000;
-    options.policies = ["exact", "pangolin", "retransmit", "fixed(1)"].map(|name| name.parse().unwrap()).into();
+    options.policies = ["exact", "pangolin", "retransmit", "fixed(1)"]
+        .map(|name| name.parse().unwrap())
+        .into();
     let results = simulate(&options, |_| {}).unwrap();
-    let [exact, pangolin, retransmit, fixed] = &results[..] else { panic!("four policies") };
+    let [exact, pangolin, retransmit, fixed] = &results[..] else {
+        panic!("four policies")
+    };
     for result in &results {
         assert_eq!(result.summary.lost_messages, 0);
         assert_eq!(result.summary.messages, 50_000);
     }
     let late = &exact.summary.late_share_95;
     assert!(late.low <= 0.001, "{late:?}");
-    assert!(late.contains(exact.summary.predicted_late_share.unwrap()), "{:?}", exact.summary);
-    assert!(exact.summary.recovery_overhead <= 0.045, "{}", exact.summary.recovery_overhead);
-    assert!((pangolin.summary.recovery_overhead - 0.0394).abs() <= 0.004, "{}", pangolin.summary.recovery_overhead);
+    assert!(
+        late.contains(exact.summary.predicted_late_share.unwrap()),
+        "{:?}",
+        exact.summary
+    );
+    assert!(
+        exact.summary.recovery_overhead <= 0.045,
+        "{}",
+        exact.summary.recovery_overhead
+    );
+    assert!(
+        (pangolin.summary.recovery_overhead - 0.0394).abs() <= 0.004,
+        "{}",
+        pangolin.summary.recovery_overhead
+    );
     // What the others pay, or miss: late shares of retransmission alone are 4 p^2 = 0.16 %.
     assert!(retransmit.summary.late_share > exact.summary.late_share);
     assert!(fixed.summary.recovery_overhead > 0.24);
@@ -39,7 +55,8 @@ fn the_exact_policy_keeps_its_promise_cheaply() {
 /// Goal: equal seeds give equal runs.   Method: the same simulation twice, compared to the last bit.
 #[test]
 fn a_simulation_run_twice_is_the_same() {
-    let mut options = SimulateOptions::new(punctual_lab::profile::Profile::default().path(), ms(120));
+    let mut options =
+        SimulateOptions::new(punctual_lab::profile::Profile::default().path(), ms(120));
     options.sessions = 20;
     options.messages = 1000;
     let run = || serde_json::to_string(&simulate(&options, |_| {}).unwrap()[0].summary).unwrap();
@@ -61,7 +78,9 @@ fn a_late_message_is_delivered_and_says_why() {
     let late_by = duo.received[0].0.0 as f64 / 1e9;
     // Backoff ends at 4 s, and a round that finds the path open ends it.
     assert!((6.0..10.5).contains(&late_by), "arrived at {late_by} s");
-    let [(told, Outcome::Late { why, latency, .. })] = duo.outcomes[..] else { panic!("{:?}", duo.outcomes) };
+    let [(told, Outcome::Late { why, latency, .. })] = duo.outcomes[..] else {
+        panic!("{:?}", duo.outcomes)
+    };
     assert_eq!(told, id);
     assert!(latency > Duration::from_secs(2));
     assert_eq!(why, MissReason::Loss);
@@ -79,7 +98,15 @@ fn a_message_that_may_be_dropped_is_dropped_at_its_deadline() {
     duo.run(Duration::from_secs(12));
     assert!(duo.received.is_empty());
     assert!(
-        matches!(duo.outcomes[..], [(_, Outcome::Dropped { why: MissReason::PathDown })]),
+        matches!(
+            duo.outcomes[..],
+            [(
+                _,
+                Outcome::Dropped {
+                    why: MissReason::PathDown
+                }
+            )]
+        ),
         "{:?}",
         duo.outcomes
     );
@@ -107,12 +134,17 @@ fn a_large_message_survives_a_blackout() {
 fn every_size_arrives_whole() {
     let lossy = path(ms(30), |channel| channel.loss = LossModel::Uniform(0.1));
     let mut duo = Duo::connect(3, &lossy);
-    let sizes = [0, 1, 2, 100, 1150, 1170, 1440, 1500, 4096, 74_000, 75_000, 92_000, 93_000, 262_144];
+    let sizes = [
+        0, 1, 2, 100, 1150, 1170, 1440, 1500, 4096, 74_000, 75_000, 92_000, 93_000, 262_144,
+    ];
     for size in sizes {
         let data: Vec<u8> = (0..size).map(|i| (i * 31 % 253) as u8).collect();
         duo.send(&data, SendOptions::within(ms(100)));
         duo.run(Duration::from_secs(8));
-        let (_, _, received) = duo.received.pop().unwrap_or_else(|| panic!("{size} bytes never came"));
+        let (_, _, received) = duo
+            .received
+            .pop()
+            .unwrap_or_else(|| panic!("{size} bytes never came"));
         assert!(received == data, "{size} bytes were changed");
         assert!(duo.received.is_empty());
     }
@@ -122,7 +154,12 @@ fn every_size_arrives_whole() {
 /// Goal: reordering is learnt, and then costs next to nothing.   Method: a tenth of the packets comes 3 ms late.
 #[test]
 fn reordering_is_not_loss() {
-    let shuffled = path(ms(60), |channel| channel.reorder = Reorder { share: 0.1, extra: ms(3) });
+    let shuffled = path(ms(60), |channel| {
+        channel.reorder = Reorder {
+            share: 0.1,
+            extra: ms(3),
+        }
+    });
     let mut duo = Duo::connect(5, &shuffled);
     for _ in 0..400 {
         duo.send(&[1; 6000], SendOptions::within(ms(150)));
@@ -137,15 +174,24 @@ fn reordering_is_not_loss() {
     assert_eq!(duo.received.len(), 800);
     let spurious = after.packets_spurious - before.packets_spurious;
     let sent = after.symbols_sent - before.symbols_sent;
-    assert!(spurious * 50 < sent, "{spurious} of {sent} symbols taken for lost that were not");
-    assert!(after.packets_lost - after.packets_spurious <= 5, "nothing is lost here: {after:?}");
+    assert!(
+        spurious * 50 < sent,
+        "{spurious} of {sent} symbols taken for lost that were not"
+    );
+    assert!(
+        after.packets_lost - after.packets_spurious <= 5,
+        "nothing is lost here: {after:?}"
+    );
 }
 
 /// Goal: a late acknowledgement does not count as loss.   Method: the way back is slow at times, nothing is lost.
 #[test]
 fn a_late_acknowledgement_is_not_loss_counted_twice() {
     let mut network = path(ms(60), |_| {});
-    std::sync::Arc::make_mut(&mut network.backward).reorder = Reorder { share: 0.05, extra: ms(80) };
+    std::sync::Arc::make_mut(&mut network.backward).reorder = Reorder {
+        share: 0.05,
+        extra: ms(80),
+    };
     let mut duo = Duo::connect(5, &network);
     for _ in 0..600 {
         duo.send(&[1; 1000], SendOptions::within(ms(200)));
@@ -164,14 +210,24 @@ fn a_late_acknowledgement_is_not_loss_counted_twice() {
 /// Goal: a client that changes its address goes on where it was, and every message arrives once.
 #[test]
 fn a_session_follows_its_client_to_another_address() {
-    let mut duo = Duo::connect(2, &path(ms(50), |channel| channel.loss = LossModel::Uniform(0.02)));
+    let mut duo = Duo::connect(
+        2,
+        &path(ms(50), |channel| channel.loss = LossModel::Uniform(0.02)),
+    );
     for round in 0..60u8 {
         if round % 20 == 10 {
             duo.world.change_address(duo.client);
         }
         duo.send(&[round; 2000], SendOptions::within(ms(150)));
         let at_server = duo.at_server.unwrap();
-        duo.world.send(duo.server, at_server, &[round; 2000], SendOptions::within(ms(150))).unwrap();
+        duo.world
+            .send(
+                duo.server,
+                at_server,
+                &[round; 2000],
+                SendOptions::within(ms(150)),
+            )
+            .unwrap();
         duo.run(ms(100));
     }
     duo.run(Duration::from_secs(5));
@@ -197,15 +253,23 @@ fn one_way_delay_is_learnt_from_clocks_that_disagree() {
     assert!(report.clock_residual.unwrap() < ms(1));
     assert!(report.clock_bound.unwrap() >= ms(45));
     for (_, outcome) in &duo.outcomes {
-        let Outcome::OnTime { latency, bound } = outcome else { panic!("{outcome:?}") };
-        assert!(latency.abs_diff(ms(45)) <= *bound + Duration::from_micros(50), "{outcome:?}");
+        let Outcome::OnTime { latency, bound } = outcome else {
+            panic!("{outcome:?}")
+        };
+        assert!(
+            latency.abs_diff(ms(45)) <= *bound + Duration::from_micros(50),
+            "{outcome:?}"
+        );
     }
 }
 
 /// Goal: the forecast says what is to be had.   Method: compared with a deadline that cannot be kept, and one that can.
 #[test]
 fn a_forecast_is_honest() {
-    let mut duo = Duo::connect(4, &path(ms(100), |channel| channel.loss = LossModel::Uniform(0.05)));
+    let mut duo = Duo::connect(
+        4,
+        &path(ms(100), |channel| channel.loss = LossModel::Uniform(0.05)),
+    );
     for _ in 0..200 {
         duo.send(&[0; 2000], SendOptions::within(ms(400)));
         duo.run(ms(50));
@@ -213,7 +277,9 @@ fn a_forecast_is_honest() {
     let session = duo.at_client;
     let mut forecast = |within| {
         duo.world.with_endpoint(duo.client, |endpoint, now| {
-            endpoint.forecast(now, session, 2000, &SendOptions::within(within)).unwrap()
+            endpoint
+                .forecast(now, session, 2000, &SendOptions::within(within))
+                .unwrap()
         })
     };
     let impossible = forecast(ms(20));
@@ -230,10 +296,21 @@ fn a_forecast_is_honest() {
 fn keys_are_replaced_under_way() {
     let rough = path(ms(40), |channel| {
         channel.loss = LossModel::Uniform(0.05);
-        channel.reorder = Reorder { share: 0.05, extra: ms(10) };
+        channel.reorder = Reorder {
+            share: 0.05,
+            extra: ms(10),
+        };
     });
-    let config = |config: punctual_proto::EndpointConfig| punctual_proto::EndpointConfig { key_update_packets: 30, ..config };
-    let mut duo = Duo::connect_with(6, &rough, config(support::server_config()), config(support::client_config()));
+    let config = |config: punctual_proto::EndpointConfig| punctual_proto::EndpointConfig {
+        key_update_packets: 30,
+        ..config
+    };
+    let mut duo = Duo::connect_with(
+        6,
+        &rough,
+        config(support::server_config()),
+        config(support::client_config()),
+    );
     for _ in 0..300 {
         duo.send(&[5; 3000], SendOptions::within(ms(150)));
         duo.run(ms(30));

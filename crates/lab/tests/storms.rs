@@ -29,8 +29,14 @@ fn promises_hold_in_storms() {
         delivered += report.delivered;
     }
     // The storms are storms of something.
-    assert!(accepted > storms * 5, "{accepted} messages in {storms} storms");
-    assert!(delivered * 10 > accepted * 6, "{delivered} of {accepted} delivered");
+    assert!(
+        accepted > storms * 5,
+        "{accepted} messages in {storms} storms"
+    );
+    assert!(
+        delivered * 10 > accepted * 6,
+        "{delivered} of {accepted} delivered"
+    );
 }
 
 /// Goal: a seed replays a run exactly.   Method: the hash of every datagram and event, twice.

@@ -42,8 +42,8 @@ mod time;
 pub mod vectors;
 
 pub use endpoint::{
-    ConfigError, ConnectError, ConnectOptions, Ecn, Endpoint, EndpointConfig, EndpointStats, ServerConfig, SessionId,
-    Transmit,
+    ConfigError, ConnectError, ConnectOptions, Ecn, Endpoint, EndpointConfig, EndpointStats,
+    ServerConfig, SessionId, Transmit,
 };
 pub use handshake::{ConnectToken, SealedToken, ServerKey, TokenClaims, TokenError, TokenKey};
 pub use session::{CloseCode, CloseReason, Event, PathReport, SendError, SessionStats};

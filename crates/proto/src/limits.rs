@@ -31,6 +31,8 @@ pub const REPLAY_WINDOW: u64 = 1024;
 pub const ACK_RANGES_MAX: usize = 12;
 /// Symbol frames that share one packet.
 pub const SYMBOLS_PER_PACKET_MAX: usize = 32;
+/// ABANDON frames in one packet; more are an error.
+pub const ABANDONS_PER_PACKET: usize = 4;
 /// Runs of abandoned blocks that wait for the peer to hear of them.
 pub const ABANDON_MAX: usize = 256;
 

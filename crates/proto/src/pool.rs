@@ -20,12 +20,19 @@ pub(crate) struct Pool {
 impl Pool {
     /// A pool that keeps at most `held_max` bytes of free buffers; what is given back beyond it is freed.
     pub(crate) fn new(held_max: usize) -> Self {
-        Self { free: core::array::from_fn(|_| Vec::new()), spare: [0; CLASSES], held_bytes: 0, held_max }
+        Self {
+            free: core::array::from_fn(|_| Vec::new()),
+            spare: [0; CLASSES],
+            held_bytes: 0,
+            held_max,
+        }
     }
 
     /// An empty buffer with room for `len` bytes.
     pub(crate) fn take(&mut self, len: usize) -> Vec<u8> {
-        let Some(class) = class_for(len) else { return Vec::with_capacity(len) };
+        let Some(class) = class_for(len) else {
+            return Vec::with_capacity(len);
+        };
         match self.free[class].pop() {
             Some(buffer) => {
                 self.held_bytes -= buffer.capacity();
@@ -40,7 +47,12 @@ impl Pool {
     pub(crate) fn give(&mut self, mut buffer: Vec<u8>) {
         let capacity = buffer.capacity();
         // The class that this capacity fills for certain: the largest power of two not above it.
-        let Some(class) = capacity.checked_ilog2().and_then(|log| log.checked_sub(SMALLEST)) else { return };
+        let Some(class) = capacity
+            .checked_ilog2()
+            .and_then(|log| log.checked_sub(SMALLEST))
+        else {
+            return;
+        };
         if self.held_bytes + capacity > self.held_max || class as usize >= CLASSES {
             return;
         }
@@ -49,11 +61,12 @@ impl Pool {
         self.free[class as usize].push(buffer);
     }
 
-    /// Frees what has not been needed since the last call; called now and then, busy or not.
+    /// Frees half of what has not been needed since the last call; called now and then, busy or not. Half, so that a pause that
+    /// is a little longer than most does not cost a thousand allocations.
     pub(crate) fn shrink(&mut self) {
         for (class, spare) in self.free.iter_mut().zip(&mut self.spare) {
             // The longest unused lie at the bottom.
-            for buffer in class.drain(..*spare) {
+            for buffer in class.drain(..spare.div_ceil(2)) {
                 self.held_bytes -= buffer.capacity();
             }
             if class.is_empty() {
@@ -70,7 +83,11 @@ impl Pool {
 }
 
 fn class_for(len: usize) -> Option<usize> {
-    let class = len.max(1).next_power_of_two().trailing_zeros().saturating_sub(SMALLEST) as usize;
+    let class = len
+        .max(1)
+        .next_power_of_two()
+        .trailing_zeros()
+        .saturating_sub(SMALLEST) as usize;
     (class < CLASSES).then_some(class)
 }
 
@@ -110,6 +127,7 @@ mod tests {
         pool.give(b);
         pool.shrink();
         assert_eq!(pool.held_bytes, 2048);
+        pool.shrink();
         pool.shrink();
         assert!(pool.is_empty());
     }

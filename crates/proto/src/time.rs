@@ -68,7 +68,11 @@ impl Sub<Duration> for Instant {
 /// The nanoseconds of a span; spans past 584 years count as that.
 pub(crate) const fn nanos(span: Duration) -> u64 {
     let total = span.as_nanos();
-    if total > u64::MAX as u128 { u64::MAX } else { total as u64 }
+    if total > u64::MAX as u128 {
+        u64::MAX
+    } else {
+        total as u64
+    }
 }
 
 /// The earlier of two optional points.

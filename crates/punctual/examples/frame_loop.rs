@@ -13,7 +13,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let address = "127.0.0.1:0".parse()?;
     let mut server = frame::Endpoint::server(Config::default(), address, ServerKey::generate()?)?;
     let mut client = frame::Endpoint::client(Config::default())?;
-    let session = client.connect(&server.url("127.0.0.1").expect("it is a server"))?;
+    let session = client.connect(server.url("127.0.0.1").expect("it is a server"))?;
     let (mut is_connected, mut latencies) = (false, Vec::new());
 
     let start = Instant::now();

@@ -73,7 +73,8 @@ impl Config {
         let server = key.map(|key| ServerConfig {
             token_key: self.token_key.clone(),
             cookie_threshold: self.cookie_threshold,
-            epoch_unix_s: unix_seconds(SystemTime::now()),
+            // Rounded up: a token ends up to a second early, never late.
+            epoch_unix_s: unix_seconds(SystemTime::now()) + 1,
             ..ServerConfig::new(key.0.clone())
         });
         EndpointConfig {

@@ -26,9 +26,6 @@ const WAIT_MAX: Duration = Duration::from_millis(5);
 #[derive(Debug)]
 pub(super) struct Received {
     pub(super) arrivals: Arrivals,
-    /// Sessions that ended in mid-run, and why the last of them did.
-    pub(super) closed: u64,
-    pub(super) why_closed: Option<CloseReason>,
     /// Datagrams that the kernel dropped before the endpoint took them.
     pub(super) kernel_drops: u64,
     /// Datagrams that the endpoint sent.
@@ -77,8 +74,6 @@ impl<'a> Clients<'a> {
             retries: 0,
             received: Received {
                 arrivals: Arrivals::new(settings),
-                closed: 0,
-                why_closed: None,
                 kernel_drops: 0,
                 datagrams: 0,
             },
@@ -168,9 +163,6 @@ impl<'a> Clients<'a> {
                     if matches!(why, CloseReason::HandshakeTimeout) && lane.retries < RETRIES_MAX {
                         lane.retries += 1;
                         again = client;
-                    } else {
-                        lane.received.closed += 1;
-                        lane.received.why_closed = Some(why);
                     }
                 }
                 _ => {}

@@ -51,11 +51,11 @@ const EXAMPLES: &str = "Examples:
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The path: bursty-wifi, lte, starlink, transatlantic, pangolin-table2, thin-streams, dsl, clean.
+    /// The path: busy-hour, bursty-wifi, lte, starlink, transatlantic, pangolin-table2, thin-streams, dsl, clean.
     #[arg(
         long,
         value_name = "NAME",
-        default_value = "bursty-wifi",
+        default_value = "busy-hour",
         conflicts_with = "trace"
     )]
     profile: String,

@@ -37,21 +37,17 @@ pub(super) fn notes(settings: &Settings, performance: &Performance) -> Vec<Strin
             performance.server.missing, settings.clients
         ));
     }
-    for ((kind, sent), received) in POLICIES
-        .iter()
-        .zip(&performance.server.lanes)
-        .zip(&performance.received)
-    {
+    for (kind, sent) in POLICIES.iter().zip(&performance.server.lanes) {
         if sent.refused > 0 {
             notes.push(format!(
                 "{kind}: {} messages were not accepted for sending and are in none of the figures",
                 count(sent.refused)
             ));
         }
-        if let Some(why) = received.why_closed.as_ref().filter(|_| received.closed > 0) {
+        if let Some(why) = sent.why_closed.as_ref().filter(|_| sent.closed > 0) {
             notes.push(format!(
                 "{kind}: {} sessions ended before the end ({why})",
-                received.closed
+                sent.closed
             ));
         }
     }

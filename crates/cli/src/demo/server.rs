@@ -10,7 +10,7 @@ use std::time::Duration;
 use punctual_lab::stats::Latencies;
 use punctual_net::clock::Clock;
 use punctual_net::udp::{Driver, Poller};
-use punctual_proto::{CloseCode, Event, SendOptions, SessionId};
+use punctual_proto::{CloseCode, CloseReason, Event, SendOptions, SessionId};
 
 use super::board::{Board, add, add32};
 use super::settings::Settings;
@@ -27,6 +27,9 @@ pub(super) struct Sent {
     pub(super) of_client: Vec<u32>,
     /// Messages that the endpoint did not accept.
     pub(super) refused: u64,
+    /// Sessions that ended while messages were sent, and why the last of them did.
+    pub(super) closed: u64,
+    pub(super) why_closed: Option<CloseReason>,
     /// What the sessions counted.
     pub(super) totals: Totals,
     /// Datagrams that the kernel dropped before the endpoint took them.
@@ -52,6 +55,8 @@ struct Lane {
     sessions: Vec<Option<SessionId>>,
     of_client: Vec<u32>,
     refused: u64,
+    closed: u64,
+    why_closed: Option<CloseReason>,
 }
 
 /// The thread's state.
@@ -90,6 +95,8 @@ impl<'a> Server<'a> {
             sessions: vec![None; clients],
             of_client: vec![0; clients],
             refused: 0,
+            closed: 0,
+            why_closed: None,
         };
         // A payload that no link could shrink, and that is never the same at two places.
         let message = (0..settings.message_bytes).map(|i| (i.wrapping_mul(167) >> 3) as u8);
@@ -203,13 +210,15 @@ impl<'a> Server<'a> {
                         add32(&self.board.lanes[index].admitted);
                     }
                 }
-                Event::Closed { .. } => {
+                Event::Closed { why } => {
                     for known in &mut lane.sessions {
                         if *known == Some(session) {
                             *known = None;
                             self.board.lanes[index]
                                 .admitted
                                 .fetch_sub(1, Ordering::Relaxed);
+                            lane.closed += u64::from(!self.takes_part.is_empty());
+                            lane.why_closed = Some(why.clone());
                         }
                     }
                 }
@@ -238,6 +247,8 @@ impl<'a> Server<'a> {
             lanes.push(Sent {
                 of_client: std::mem::take(&mut lane.of_client),
                 refused: lane.refused,
+                closed: lane.closed,
+                why_closed: lane.why_closed.take(),
                 totals,
                 kernel_drops: lane.driver.socket().kernel_drops().unwrap_or(0),
                 datagrams,

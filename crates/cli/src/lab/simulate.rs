@@ -53,7 +53,7 @@ struct PathArgs {
     /// Time over which a varying delay takes a new value; 0: every packet has its own, and most are reordered.
     #[arg(long, value_name = "MS", default_value = "50", value_parser = values::millis)]
     coherence_ms: Duration,
-    /// A built-in path instead of the numbers above: bursty-wifi, lte, starlink, transatlantic, pangolin-table2,
+    /// A built-in path instead of the numbers above: busy-hour, bursty-wifi, lte, starlink, transatlantic, pangolin-table2,
     /// thin-streams, dsl or clean.
     #[arg(long, value_name = "NAME",
         conflicts_with_all = ["rtt_ms", "split", "loss", "loss_back", "burst_ms", "delay", "coherence_ms"])]

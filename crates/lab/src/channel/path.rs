@@ -98,8 +98,8 @@ impl PathSpec {
         self.backward.check()
     }
 
-    /// The median round trip of packets of 1,000 bytes that arrive, one each 100 ms, over many paths of this spec; zero when
-    /// none arrives. For defaults that are to fit the path.
+    /// The median round trip of packets of 100 bytes that arrive, one a second (so that a slow link stays idle), over many
+    /// paths of this spec; zero when none arrives. For defaults that are to fit the path.
     ///
     /// # Panics
     /// If [`PathSpec::check`] refuses the path.
@@ -107,12 +107,12 @@ impl PathSpec {
         // 64 places in a recording, 64 packets at each: enough for a median to within a few percent.
         const PATHS: u32 = 64;
         const PACKETS: u64 = 64;
-        const BYTES: usize = 1000;
+        const BYTES: usize = 100;
         let mut round_trips: Vec<u64> = Vec::new();
         for path in 0..PATHS {
             let mut out = Channel::new(Arc::clone(&self.forward), 1, path, Direction::Forward);
             let mut back = Channel::new(Arc::clone(&self.backward), 1, path, Direction::Backward);
-            for at_us in (0..PACKETS).map(|packet| packet * 100_000) {
+            for at_us in (0..PACKETS).map(|packet| packet * 1_000_000) {
                 if let Fate::Delivered {
                     delay_us: out_us, ..
                 } = out.fate(at_us, BYTES)

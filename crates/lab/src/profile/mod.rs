@@ -17,8 +17,10 @@ use crate::channel::PathSpec;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Profile {
-    /// A busy Wi-Fi: bursts of loss and varying delay. The default.
+    /// A long path at a busy hour: random loss, bursts of loss, and varying delay. The default.
     #[default]
+    BusyHour,
+    /// A busy Wi-Fi: bursts of loss and varying delay.
     BurstyWifi,
     /// A cellular link: varying delay, little loss, limited rate.
     Lte,
@@ -38,7 +40,8 @@ pub enum Profile {
 
 impl Profile {
     /// All of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
+        Self::BusyHour,
         Self::BurstyWifi,
         Self::Lte,
         Self::Starlink,
@@ -52,6 +55,7 @@ impl Profile {
     /// The name on the command line.
     pub const fn name(self) -> &'static str {
         match self {
+            Self::BusyHour => "busy-hour",
             Self::BurstyWifi => "bursty-wifi",
             Self::Lte => "lte",
             Self::Starlink => "starlink",
@@ -66,6 +70,9 @@ impl Profile {
     /// What it is, in a line.
     pub const fn summary(self) -> &'static str {
         match self {
+            Self::BusyHour => {
+                "130 ms round trip that varies, 3 % loss each way, a third of it in bursts of 20 ms"
+            }
             Self::BurstyWifi => {
                 "busy Wi-Fi: 2 % loss in bursts of 12 ms, delay 24 to 70 ms each way"
             }
@@ -82,6 +89,7 @@ impl Profile {
     /// The path.
     pub fn path(self) -> PathSpec {
         match self {
+            Self::BusyHour => built_in::busy_hour(),
             Self::BurstyWifi => built_in::bursty_wifi(),
             Self::Lte => built_in::lte(),
             Self::Starlink => built_in::starlink(),

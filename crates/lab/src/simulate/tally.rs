@@ -94,13 +94,22 @@ impl Tally {
         options: &SimulateOptions,
         stats: impl Iterator<Item = SessionStats>,
     ) -> PolicyResult {
-        assert_eq!(self.twice, 0, "a message was delivered twice: run again with seed {}", options.seed);
+        assert_eq!(
+            self.twice, 0,
+            "a message was delivered twice: run again with seed {}",
+            options.seed
+        );
         let lost = self.sent - self.arrived_count;
         for _ in 0..lost {
             self.latencies.record_lost();
         }
         let total = Totals::of(stats);
-        let late: u64 = self.late_of_session.iter().map(|&late| u64::from(late)).sum::<u64>() + lost;
+        let late: u64 = self
+            .late_of_session
+            .iter()
+            .map(|&late| u64::from(late))
+            .sum::<u64>()
+            + lost;
         let clusters: Vec<Cluster> = self
             .late_of_session
             .iter()

@@ -9,7 +9,7 @@ mod model;
 mod network;
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 pub use choices::{ByteChoices, Choices, SeedChoices};
@@ -48,7 +48,13 @@ pub struct Broken {
 
 impl fmt::Display for Broken {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?} at {:.6} s: {}", self.rule, self.at.0 as f64 / 1e9, self.detail)
+        write!(
+            f,
+            "{:?} at {:.6} s: {}",
+            self.rule,
+            self.at.0 as f64 / 1e9,
+            self.detail
+        )
     }
 }
 
@@ -73,13 +79,37 @@ struct Pair {
 struct Storm<'a> {
     choices: &'a mut dyn Choices,
     world: World,
-    library: Arc<Library>,
     server: HostId,
     pairs: Vec<Pair>,
     /// Datagrams worth replaying or changing.
     captured: Vec<Vec<u8>>,
     payload: Vec<u8>,
     next_number: u64,
+}
+
+/// On-time targets of messages.
+const TARGETS: [f32; 4] = [0.9, 0.99, 0.999, 0.9999];
+
+/// A library of each kind with tables for small messages, shared by all storms. Larger ones are served by the stopgap: tables
+/// that came into being during a storm would make it depend on the storms before.
+fn libraries() -> &'static [Arc<Library>; 4] {
+    static LIBRARIES: OnceLock<[Arc<Library>; 4]> = OnceLock::new();
+    LIBRARIES.get_or_init(|| {
+        let kinds = [
+            PolicyKind::Exact,
+            PolicyKind::Pangolin,
+            PolicyKind::Retransmit,
+            PolicyKind::Fixed(1),
+        ];
+        kinds.map(|kind| {
+            let library = Library::new(kind);
+            for target in TARGETS {
+                let miss_target = SendOptions::default().on_time(target).miss_target();
+                library.prepare(miss_target, 1..=6);
+            }
+            Arc::new(library)
+        })
+    })
 }
 
 /// Runs a storm to its end.
@@ -101,13 +131,7 @@ pub fn storm(seed: u64, choices: &mut dyn Choices) -> Result<StormReport, Broken
 
 impl<'a> Storm<'a> {
     fn new(seed: u64, choices: &'a mut dyn Choices) -> Self {
-        let kinds = [
-            PolicyKind::Exact,
-            PolicyKind::Pangolin,
-            PolicyKind::Retransmit,
-            PolicyKind::Fixed(1),
-        ];
-        let library = Arc::new(Library::new(kinds[choices.below(4) as usize]));
+        let library = Arc::clone(&libraries()[choices.below(4) as usize]);
         let mut world = World::new(seed).with_hash();
         let key = ServerKey::from_private([9; 32]);
         let mut server_config = ServerConfig::new(key.clone());
@@ -144,7 +168,6 @@ impl<'a> Storm<'a> {
         Self {
             choices,
             world,
-            library,
             server,
             pairs,
             captured: Vec::new(),
@@ -216,8 +239,7 @@ impl<'a> Storm<'a> {
             0 => SendOptions::default(),
             _ => SendOptions::within(Duration::from_millis(1 + self.choices.below(1500))),
         };
-        let targets = [0.9, 0.99, 0.999, 0.9999];
-        options = options.on_time(targets[self.choices.below(4) as usize]);
+        options = options.on_time(TARGETS[self.choices.below(4) as usize]);
         if self.choices.below(3) == 0 {
             options = options.drop_when_late();
         }
@@ -240,7 +262,9 @@ impl<'a> Storm<'a> {
                 (0..len).map(|_| self.choices.below(256) as u8).collect()
             }
             _ => {
-                let Some(last) = self.world.last_datagram() else { return };
+                let Some(last) = self.world.last_datagram() else {
+                    return;
+                };
                 if self.captured.len() < 32 {
                     self.captured.push(last.to_vec());
                 }
@@ -257,7 +281,11 @@ impl<'a> Storm<'a> {
         }
         let pair = &self.pairs[self.choices.below(self.pairs.len() as u64) as usize];
         let (client, server) = (pair.client, self.server);
-        let (to, from) = if self.choices.below(2) == 0 { (server, client) } else { (client, server) };
+        let (to, from) = if self.choices.below(2) == 0 {
+            (server, client)
+        } else {
+            (client, server)
+        };
         let mut from = self.world.address(from);
         if self.choices.below(3) == 0 {
             from.set_port(1 + self.choices.below(60_000) as u16);
@@ -272,13 +300,14 @@ impl<'a> Storm<'a> {
             (1, Some(session)) => (self.server, session),
             _ => (self.pairs[pair].client, self.pairs[pair].at_client),
         };
-        self.world.with_endpoint(host, |endpoint: &mut Endpoint, now| {
-            if is_graceful {
-                endpoint.finish(now, session, CloseCode::DONE, "storm");
-            } else {
-                endpoint.close(now, session, CloseCode::DONE, "storm");
-            }
-        });
+        self.world
+            .with_endpoint(host, |endpoint: &mut Endpoint, now| {
+                if is_graceful {
+                    endpoint.finish(now, session, CloseCode::DONE, "storm");
+                } else {
+                    endpoint.close(now, session, CloseCode::DONE, "storm");
+                }
+            });
     }
 
     fn advance(&mut self, span: Duration) -> Result<(), Broken> {
@@ -288,9 +317,6 @@ impl<'a> Storm<'a> {
             let went_on = self.world.step(until);
             for happening in self.world.take_happenings() {
                 self.on_happening(happening)?;
-            }
-            if self.library.is_wanting() && self.choices.below(4) == 0 {
-                self.library.build_wanted();
             }
             if !went_on {
                 return Ok(());
@@ -329,9 +355,9 @@ impl<'a> Storm<'a> {
                 self.world.recycle(host, data);
                 result
             }
-            Event::Outcome { message, outcome } => {
-                pair.sides[side].on_outcome(message, &outcome).map_err(broken)
-            }
+            Event::Outcome { message, outcome } => pair.sides[side]
+                .on_outcome(message, &outcome)
+                .map_err(broken),
             Event::Closed { .. } => {
                 pair.is_over = true;
                 pair.sides[side].on_closed().map_err(broken)
@@ -346,7 +372,11 @@ impl<'a> Storm<'a> {
             return;
         };
         let owner = crate::world::host_at(remote);
-        if let Some(pair) = self.pairs.iter_mut().find(|pair| Some(pair.client) == owner) {
+        if let Some(pair) = self
+            .pairs
+            .iter_mut()
+            .find(|pair| Some(pair.client) == owner)
+        {
             pair.at_server.get_or_insert(session);
         }
     }

@@ -108,17 +108,22 @@ impl Model {
         let Some(number) = self.by_id.get(&id) else {
             return Err((Rule::OneOutcome, format!("{id:?} was never accepted")));
         };
-        let entry = self.messages.get_mut(number).ok_or((Rule::Genuine, String::new()))?;
+        let entry = self
+            .messages
+            .get_mut(number)
+            .ok_or((Rule::Genuine, String::new()))?;
         if std::mem::replace(&mut entry.has_outcome, true) {
             return Err((Rule::OneOutcome, format!("{id:?} has two: {outcome:?}")));
         }
         self.open_outcomes -= 1;
         let is_short = entry.len < NUMBER_LEN;
         match outcome {
-            Outcome::OnTime { .. } | Outcome::Late { .. } if !entry.is_delivered && !is_short => Err((
-                Rule::TrueOutcome,
-                format!("message {number} is reported delivered, and was not"),
-            )),
+            Outcome::OnTime { .. } | Outcome::Late { .. } if !entry.is_delivered && !is_short => {
+                Err((
+                    Rule::TrueOutcome,
+                    format!("message {number} is reported delivered, and was not"),
+                ))
+            }
             _ => Ok(()),
         }
     }
@@ -181,7 +186,9 @@ pub(super) fn fill(payload: &mut Vec<u8>, number: u64, len: usize) {
     payload.extend_from_slice(&number.to_le_bytes()[..len.min(NUMBER_LEN)]);
     let mut state = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     while payload.len() < len {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
         let word = (state >> 8).to_le_bytes();
         let more = (len - payload.len()).min(7);
         payload.extend_from_slice(&word[..more]);
@@ -215,7 +222,10 @@ mod tests {
     fn every_broken_promise_is_noticed() {
         let mut model = Model::default();
         let data = accepted(&mut model, 7);
-        assert_eq!(model.on_outcome(MessageId(7), &on_time()).unwrap_err().0, Rule::TrueOutcome);
+        assert_eq!(
+            model.on_outcome(MessageId(7), &on_time()).unwrap_err().0,
+            Rule::TrueOutcome
+        );
 
         let mut model = Model::default();
         let data_again = accepted(&mut model, 7);
@@ -224,7 +234,10 @@ mod tests {
         model.on_delivered(&data).unwrap();
         assert_eq!(model.on_delivered(&data).unwrap_err().0, Rule::AtMostOnce);
         model.on_outcome(MessageId(7), &on_time()).unwrap();
-        assert_eq!(model.on_outcome(MessageId(7), &on_time()).unwrap_err().0, Rule::OneOutcome);
+        assert_eq!(
+            model.on_outcome(MessageId(7), &on_time()).unwrap_err().0,
+            Rule::OneOutcome
+        );
         model.check_settled().unwrap();
 
         let mut model = Model::default();

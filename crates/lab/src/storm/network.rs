@@ -48,7 +48,10 @@ fn channel(choices: &mut dyn Choices) -> ChannelSpec {
         spec.blackouts = vec![(from, from + Duration::from_millis(choices.below(8_000)))];
     }
     if choices.below(4) == 0 {
-        spec.rate = Some(RateSpec::constant(200_000 + choices.below(10_000_000), 20_000 + choices.below(200_000)));
+        spec.rate = Some(RateSpec::constant(
+            200_000 + choices.below(10_000_000),
+            20_000 + choices.below(200_000),
+        ));
     }
     spec
 }

@@ -44,7 +44,10 @@ impl Queue {
                 self.kinds.len() as u32 - 1
             }
         };
-        assert!(slot < 1 << SLOT_BITS, "at most 16 million events wait at a time");
+        assert!(
+            slot < 1 << SLOT_BITS,
+            "at most 16 million events wait at a time"
+        );
         self.added += 1;
         self.heap
             .push(Reverse((at.0, (self.added << SLOT_BITS) | u64::from(slot))));

@@ -11,19 +11,19 @@ use punctual_proto::{
     EndpointConfig, Event, MessageId, Outcome, SendOptions, ServerConfig, ServerKey, SessionId,
 };
 
-pub fn ms(ms: u64) -> Duration {
+pub(crate) fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
 }
 
 /// A path of this round trip, evenly split, with its two directions changed by `f`.
-pub fn path(rtt: Duration, f: impl Fn(&mut ChannelSpec)) -> PathSpec {
+pub(crate) fn path(rtt: Duration, f: impl Fn(&mut ChannelSpec)) -> PathSpec {
     let mut path = PathSpec::fixed("test", rtt, RttSplit::EVEN);
     f(Arc::make_mut(&mut path.forward));
     f(Arc::make_mut(&mut path.backward));
     path
 }
 
-pub struct Duo {
+pub(crate) struct Duo {
     pub world: World,
     pub client: HostId,
     pub server: HostId,
@@ -34,31 +34,40 @@ pub struct Duo {
     pub closed: Vec<(HostId, punctual_proto::CloseReason)>,
 }
 
-pub fn key() -> ServerKey {
+pub(crate) fn key() -> ServerKey {
     ServerKey::from_private([3; 32])
 }
 
-pub fn library(kind: PolicyKind) -> Arc<Library> {
+pub(crate) fn library(kind: PolicyKind) -> Arc<Library> {
     let library = Arc::new(Library::new(kind));
     library.prepare(SendOptions::default().miss_target(), 1..=8);
     library
 }
 
-pub fn server_config() -> EndpointConfig {
-    EndpointConfig::server(Arc::new(LabAead), library(PolicyKind::Exact), ServerConfig::new(key()))
+pub(crate) fn server_config() -> EndpointConfig {
+    EndpointConfig::server(
+        Arc::new(LabAead),
+        library(PolicyKind::Exact),
+        ServerConfig::new(key()),
+    )
 }
 
-pub fn client_config() -> EndpointConfig {
+pub(crate) fn client_config() -> EndpointConfig {
     EndpointConfig::client(Arc::new(LabAead), library(PolicyKind::Exact))
 }
 
 impl Duo {
     /// A connected pair, or as far as it got within a second of blackout-free time.
-    pub fn connect(seed: u64, path: &PathSpec) -> Self {
+    pub(crate) fn connect(seed: u64, path: &PathSpec) -> Self {
         Self::connect_with(seed, path, server_config(), client_config())
     }
 
-    pub fn connect_with(seed: u64, path: &PathSpec, server: EndpointConfig, client: EndpointConfig) -> Self {
+    pub(crate) fn connect_with(
+        seed: u64,
+        path: &PathSpec,
+        server: EndpointConfig,
+        client: EndpointConfig,
+    ) -> Self {
         let mut world = World::new(seed).with_hash();
         let server = world.add_server(server);
         let client = world.add_client(client, path);
@@ -77,11 +86,18 @@ impl Duo {
         duo
     }
 
-    pub fn run(&mut self, span: Duration) {
+    pub(crate) fn run(&mut self, span: Duration) {
         let until = self.world.now().after(span);
         let mut happenings = Vec::new();
-        self.world.run(until, |_, happening| happenings.push(happening));
-        for Happening { at, host, session, event } in happenings {
+        self.world
+            .run(until, |_, happening| happenings.push(happening));
+        for Happening {
+            at,
+            host,
+            session,
+            event,
+        } in happenings
+        {
             match event {
                 Event::Connected { .. } if host == self.server => self.at_server = Some(session),
                 Event::Message { data, .. } => self.received.push((at, host, data)),
@@ -93,15 +109,23 @@ impl Duo {
     }
 
     /// From the client to the server.
-    pub fn send(&mut self, data: &[u8], options: SendOptions) -> MessageId {
-        self.world.send(self.client, self.at_client, data, options).unwrap()
+    pub(crate) fn send(&mut self, data: &[u8], options: SendOptions) -> MessageId {
+        self.world
+            .send(self.client, self.at_client, data, options)
+            .unwrap()
     }
 
-    pub fn stats(&self) -> punctual_proto::SessionStats {
-        self.world.endpoint(self.client).session_stats(self.at_client).unwrap()
+    pub(crate) fn stats(&self) -> punctual_proto::SessionStats {
+        self.world
+            .endpoint(self.client)
+            .session_stats(self.at_client)
+            .unwrap()
     }
 
-    pub fn server_stats(&self) -> punctual_proto::SessionStats {
-        self.world.endpoint(self.server).session_stats(self.at_server.unwrap()).unwrap()
+    pub(crate) fn server_stats(&self) -> punctual_proto::SessionStats {
+        self.world
+            .endpoint(self.server)
+            .session_stats(self.at_server.unwrap())
+            .unwrap()
     }
 }

@@ -12,13 +12,27 @@ use core::net::{IpAddr, SocketAddr};
 use super::routing::Slot;
 use super::{Ecn, Endpoint, Transmit};
 use crate::handshake::{Admission, Parameters, read_hello};
-use crate::limits::{HALF_OPEN_MAX, HALF_OPEN_PER_ADDRESS, HALF_OPEN_PER_VALIDATED_ADDRESS, HALF_OPEN_TIME};
+use crate::limits::{
+    HALF_OPEN_MAX, HALF_OPEN_PER_ADDRESS, HALF_OPEN_PER_VALIDATED_ADDRESS, HALF_OPEN_TIME,
+};
 use crate::session::{Role, Session, Shared};
 use crate::time::Instant;
 use crate::wire::{ConnectionId, HandshakePacket, Hello, Refusal, Refuse, Retry};
 
 /// Answers that wait to be sent. More than this in one batch of datagrams is a flood, and may be dropped.
 const REPLIES_MAX: usize = 256;
+
+/// One handshake of one client: its address, its connection id, and the beginning of its ephemeral key, so that neither a
+/// spoofed HELLO nor a client that began anew gets the answer of another handshake.
+type Newcomer = (SocketAddr, ConnectionId, [u8; 16]);
+
+fn newcomer(from: SocketAddr, hello: &Hello<'_>) -> Newcomer {
+    (
+        from,
+        hello.source,
+        hello.noise.first_chunk().copied().unwrap_or_default(),
+    )
+}
 
 /// A session whose client has not yet shown that it received the ACCEPT.
 struct HalfOpen {
@@ -30,9 +44,9 @@ struct HalfOpen {
 /// Who is half-way in.
 #[derive(Default)]
 pub(super) struct Admissions {
-    /// By address and the client's connection id: a repeated HELLO gets the same answer.
-    half_open: BTreeMap<(SocketAddr, ConnectionId), HalfOpen>,
-    by_id: BTreeMap<ConnectionId, (SocketAddr, ConnectionId)>,
+    /// A repeated HELLO gets the same answer.
+    half_open: BTreeMap<Newcomer, HalfOpen>,
+    by_id: BTreeMap<ConnectionId, Newcomer>,
     per_address: BTreeMap<IpAddr, usize>,
     /// In the order of their expiry.
     expiries: VecDeque<(Instant, ConnectionId)>,
@@ -43,12 +57,19 @@ impl Admissions {
     pub(super) fn poll_transmit(&mut self, buffer: &mut [u8]) -> Option<Transmit> {
         let (to, reply) = self.replies.pop_front()?;
         buffer[..reply.len()].copy_from_slice(&reply);
-        Some(Transmit { to, len: reply.len(), ecn: Ecn::NotEct })
+        Some(Transmit {
+            to,
+            len: reply.len(),
+            ecn: Ecn::NotEct,
+        })
     }
 
     fn reply(&mut self, to: SocketAddr, packet: &HandshakePacket<'_>) {
         let mut buffer = [0; 128];
-        if let Some(len) = packet.encode(&mut buffer).filter(|_| self.replies.len() < REPLIES_MAX) {
+        if let Some(len) = packet
+            .encode(&mut buffer)
+            .filter(|_| self.replies.len() < REPLIES_MAX)
+        {
             self.replies.push_back((to, buffer[..len].to_vec()));
         }
     }
@@ -59,7 +80,9 @@ impl Admissions {
     }
 
     pub(super) fn on_gone(&mut self, id: ConnectionId) {
-        let Some(key) = self.by_id.remove(&id) else { return };
+        let Some(key) = self.by_id.remove(&id) else {
+            return;
+        };
         self.half_open.remove(&key);
         if let Some(count) = self.per_address.get_mut(&key.0.ip()) {
             *count -= 1;
@@ -88,11 +111,18 @@ impl Admissions {
         expired
     }
 
-    fn insert(&mut self, now: Instant, from: SocketAddr, source: ConnectionId, id: ConnectionId, accept: Vec<u8>) {
+    fn insert(&mut self, now: Instant, newcomer: Newcomer, id: ConnectionId, accept: Vec<u8>) {
         let expires_at = now + HALF_OPEN_TIME;
-        self.half_open.insert((from, source), HalfOpen { id, accept, expires_at });
-        self.by_id.insert(id, (from, source));
-        *self.per_address.entry(from.ip()).or_insert(0) += 1;
+        self.half_open.insert(
+            newcomer,
+            HalfOpen {
+                id,
+                accept,
+                expires_at,
+            },
+        );
+        self.by_id.insert(id, newcomer);
+        *self.per_address.entry(newcomer.0.ip()).or_insert(0) += 1;
         self.expiries.push_back((expires_at, id));
     }
 }
@@ -102,7 +132,9 @@ impl Endpoint {
         let packet = match HandshakePacket::decode(datagram) {
             Ok(packet) => packet,
             Err(crate::wire::DecodeError::Version { .. }) => {
-                if let Some(source) = HandshakePacket::source_of(datagram).filter(|_| self.config.server.is_some()) {
+                if let Some(source) =
+                    HandshakePacket::source_of(datagram).filter(|_| self.config.server.is_some())
+                {
                     self.refuse(from, source, Refusal::Version);
                 }
                 return;
@@ -115,7 +147,8 @@ impl Endpoint {
         match packet {
             HandshakePacket::Hello(hello) => self.handle_hello(now, from, &hello),
             HandshakePacket::Retry(retry) => {
-                if let Some((id, Slot::Connecting(connecting))) = self.table.get_mut(retry.destination)
+                if let Some((id, Slot::Connecting(connecting))) =
+                    self.table.get_mut(retry.destination)
                     && connecting.remote() == from
                     && connecting.handshake.handle_retry(&retry)
                 {
@@ -124,7 +157,11 @@ impl Endpoint {
                 }
             }
             HandshakePacket::Accept(accept) => {
-                let Some((id, Slot::Connecting(connecting))) = self.table.get_mut(accept.destination) else { return };
+                let Some((id, Slot::Connecting(connecting))) =
+                    self.table.get_mut(accept.destination)
+                else {
+                    return;
+                };
                 if connecting.remote() != from {
                     return;
                 }
@@ -139,7 +176,8 @@ impl Endpoint {
                     entropy: &mut self.entropy,
                     touched: &mut self.touched,
                 };
-                let mut session = Session::new(now, Role::Client, from, established, Vec::new(), &shared);
+                let mut session =
+                    Session::new(now, Role::Client, from, established, Vec::new(), &shared);
                 if let Some(round_trip) = round_trip {
                     session.on_handshake_round_trip(round_trip);
                 }
@@ -148,7 +186,8 @@ impl Endpoint {
                 self.after_change(id);
             }
             HandshakePacket::Refuse(refuse) => {
-                if let Some((id, Slot::Connecting(connecting))) = self.table.get_mut(refuse.destination)
+                if let Some((id, Slot::Connecting(connecting))) =
+                    self.table.get_mut(refuse.destination)
                     && connecting.remote() == from
                 {
                     connecting.on_refused(now, refuse.why);
@@ -164,7 +203,7 @@ impl Endpoint {
             return;
         }
         self.stats.hellos += 1;
-        if let Some(half_open) = self.admissions.half_open.get(&(from, hello.source)) {
+        if let Some(half_open) = self.admissions.half_open.get(&newcomer(from, hello)) {
             // Sent again: the same answer, and nothing computed. Smaller than the HELLO, so no amplification.
             let (id, accept) = (half_open.id, half_open.accept.clone());
             if half_open.expires_at > now && self.admissions.replies.len() < REPLIES_MAX {
@@ -185,14 +224,28 @@ impl Endpoint {
 
     /// Whether anything may be spent on this HELLO; asks for a cookie or refuses otherwise.
     fn is_welcome(&mut self, now: Instant, from: SocketAddr, hello: &Hello<'_>) -> bool {
-        let Some(server) = &self.config.server else { return false };
+        let Some(server) = &self.config.server else {
+            return false;
+        };
         let open = self.admissions.half_open.len();
-        let of_address = self.admissions.per_address.get(&from.ip()).copied().unwrap_or(0);
+        let of_address = self
+            .admissions
+            .per_address
+            .get(&from.ip())
+            .copied()
+            .unwrap_or(0);
         let is_validated = self.cookies.is_ours(now, from, hello.source, hello.cookie);
-        if !is_validated && (open >= server.cookie_threshold || of_address >= HALF_OPEN_PER_ADDRESS) {
+        if !is_validated && (open >= server.cookie_threshold || of_address >= HALF_OPEN_PER_ADDRESS)
+        {
             let cookie = self.cookies.bake(now, from, hello.source);
             self.stats.retries += 1;
-            self.admissions.reply(from, &HandshakePacket::Retry(Retry { destination: hello.source, cookie: &cookie }));
+            self.admissions.reply(
+                from,
+                &HandshakePacket::Retry(Retry {
+                    destination: hello.source,
+                    cookie: &cookie,
+                }),
+            );
             return false;
         }
         if open >= HALF_OPEN_MAX || of_address >= HALF_OPEN_PER_VALIDATED_ADDRESS {
@@ -202,20 +255,31 @@ impl Endpoint {
         true
     }
 
-    fn accept_hello(&mut self, now: Instant, from: SocketAddr, hello: &Hello<'_>) -> Result<(), Refusal> {
-        let Some(server) = &self.config.server else { return Err(Refusal::Full) };
+    fn accept_hello(
+        &mut self,
+        now: Instant,
+        from: SocketAddr,
+        hello: &Hello<'_>,
+    ) -> Result<(), Refusal> {
+        let Some(server) = &self.config.server else {
+            return Err(Refusal::Full);
+        };
         self.stats.handshakes += 1;
         let admission = Admission {
             aead: &*self.config.aead,
             key: &server.key,
             token_key: server.token_key.as_ref(),
-            now_unix_s: server.epoch_unix_s.saturating_add(now.as_nanos() / 1_000_000_000),
+            now_unix_s: server
+                .epoch_unix_s
+                .saturating_add(now.as_nanos() / 1_000_000_000),
         };
         let mut handshake = read_hello(&mut self.entropy, &admission, hello)?;
         let identity = core::mem::take(&mut handshake.identity);
         let id = self.table.reserve().ok_or(Refusal::Full)?;
-        let parameters =
-            Parameters { datagram_max: self.config.datagram_max, idle_timeout: self.config.idle_timeout };
+        let parameters = Parameters {
+            datagram_max: self.config.datagram_max,
+            idle_timeout: self.config.idle_timeout,
+        };
         let Some((established, accept)) = handshake.accept(id, &parameters) else {
             self.table.free(id);
             return Err(Refusal::Key);
@@ -231,13 +295,20 @@ impl Endpoint {
         if self.admissions.replies.len() < REPLIES_MAX {
             self.admissions.replies.push_back((from, accept.clone()));
         }
-        self.admissions.insert(now, from, hello.source, id, accept);
+        self.admissions
+            .insert(now, newcomer(from, hello), id, accept);
         self.after_change(id);
         Ok(())
     }
 
     fn refuse(&mut self, from: SocketAddr, source: ConnectionId, why: Refusal) {
         self.stats.refusals += 1;
-        self.admissions.reply(from, &HandshakePacket::Refuse(Refuse { destination: source, why }));
+        self.admissions.reply(
+            from,
+            &HandshakePacket::Refuse(Refuse {
+                destination: source,
+                why,
+            }),
+        );
     }
 }

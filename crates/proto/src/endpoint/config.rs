@@ -26,7 +26,12 @@ impl ServerConfig {
     /// A server that admits everybody.
     #[must_use]
     pub const fn new(key: ServerKey) -> Self {
-        Self { key, token_key: None, cookie_threshold: COOKIE_THRESHOLD, epoch_unix_s: 0 }
+        Self {
+            key,
+            token_key: None,
+            cookie_threshold: COOKIE_THRESHOLD,
+            epoch_unix_s: 0,
+        }
     }
 }
 
@@ -106,7 +111,10 @@ impl EndpointConfig {
     /// Defaults for a server.
     #[must_use]
     pub fn server(aead: Arc<dyn Aead>, policies: Arc<Library>, server: ServerConfig) -> Self {
-        Self { server: Some(server), ..Self::client(aead, policies) }
+        Self {
+            server: Some(server),
+            ..Self::client(aead, policies)
+        }
     }
 
     /// Checks ranges and what must fit together.
@@ -116,11 +124,27 @@ impl EndpointConfig {
     pub fn build(self) -> Result<Self, ConfigError> {
         let checks = [
             (self.thread < 64, "thread must be below 64"),
-            ((1..=SESSIONS_MAX).contains(&self.sessions_max), "sessions_max must be 1 to 262144"),
-            ((MTU_MIN..=MTU_MAX).contains(&self.datagram_max), "datagram_max must be 1200 to 1472 bytes"),
-            (self.idle_timeout >= Duration::from_secs(1), "idle_timeout must be at least a second"),
-            (self.keep_alive.is_none_or(|interval| interval < self.idle_timeout), "keep_alive must be below idle_timeout"),
-            (self.key_update_packets >= 1000, "key_update_packets must be at least 1000"),
+            (
+                (1..=SESSIONS_MAX).contains(&self.sessions_max),
+                "sessions_max must be 1 to 262144",
+            ),
+            (
+                (MTU_MIN..=MTU_MAX).contains(&self.datagram_max),
+                "datagram_max must be 1200 to 1472 bytes",
+            ),
+            (
+                self.idle_timeout >= Duration::from_secs(1),
+                "idle_timeout must be at least a second",
+            ),
+            (
+                self.keep_alive
+                    .is_none_or(|interval| interval < self.idle_timeout),
+                "keep_alive must be below idle_timeout",
+            ),
+            (
+                self.key_update_packets >= 1000,
+                "key_update_packets must be at least 1000",
+            ),
         ];
         match checks.into_iter().find(|(is_fine, _)| !is_fine) {
             Some((_, what)) => Err(ConfigError { what }),

@@ -39,9 +39,19 @@ impl Connecting {
         entropy: &mut Entropy,
     ) -> Result<Box<Self>, snow::Error> {
         let offered = Algorithm::Aes128Gcm.bit() | Algorithm::ChaCha20Poly1305.bit();
-        let parameters = Parameters { datagram_max: config.datagram_max, idle_timeout: config.idle_timeout };
+        let parameters = Parameters {
+            datagram_max: config.datagram_max,
+            idle_timeout: config.idle_timeout,
+        };
         let token = options.token.as_ref();
-        let handshake = ClientHandshake::new(entropy, id, &options.server_key, token, offered, &parameters)?;
+        let handshake = ClientHandshake::new(
+            entropy,
+            id,
+            &options.server_key,
+            token,
+            offered,
+            &parameters,
+        )?;
         Ok(Box::new(Self {
             handshake,
             remote: options.remote,
@@ -67,7 +77,11 @@ impl Connecting {
         self.next_hello = now + self.repeat;
         self.repeat = (self.repeat * 2).min(REPEAT_MAX);
         self.hellos += 1;
-        Some(Transmit { to: self.remote, len, ecn: Ecn::NotEct })
+        Some(Transmit {
+            to: self.remote,
+            len,
+            ecn: Ecn::NotEct,
+        })
     }
 
     /// The round trip of the last HELLO, when it is known which one was answered.
@@ -94,7 +108,7 @@ impl Connecting {
     }
 
     pub(super) fn handle_timeout(&mut self, now: Instant) -> Option<CloseReason> {
-        (now >= self.gives_up_at).then(|| match self.refusal {
+        (now >= self.gives_up_at).then_some(match self.refusal {
             Some(why) => CloseReason::Refused { why },
             None => CloseReason::HandshakeTimeout,
         })

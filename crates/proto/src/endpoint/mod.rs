@@ -9,6 +9,7 @@ mod config;
 mod connecting;
 mod routing;
 mod timers;
+mod trims;
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -18,7 +19,9 @@ pub use config::{ConfigError, EndpointConfig, ServerConfig};
 
 use crate::handshake::{ConnectToken, CookieJar, Entropy};
 use crate::pool::Pool;
-use crate::session::{CloseCode, CloseReason, Event, PathReport, SendError, Session, SessionStats, Shared};
+use crate::session::{
+    CloseCode, CloseReason, Event, PathReport, SendError, Session, SessionStats, Shared,
+};
 use crate::stream::{Forecast, MessageId, SendOptions};
 use crate::time::Instant;
 use crate::wire::{ConnectionId, Header, Kind, classify};
@@ -26,6 +29,7 @@ use admission::Admissions;
 use connecting::Connecting;
 use routing::{Slot, Table};
 use timers::TimerHeap;
+use trims::Trims;
 
 /// The ECN field of an IP packet (RFC 3168).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -91,7 +95,9 @@ pub enum ConnectError {
 impl core::fmt::Display for ConnectError {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
-            Self::TooManySessions { limit } => write!(f, "this endpoint already has its {limit} sessions"),
+            Self::TooManySessions { limit } => {
+                write!(f, "this endpoint already has its {limit} sessions")
+            }
             Self::Key => f.write_str("the server's key is not a valid public key"),
         }
     }
@@ -141,17 +147,6 @@ pub struct Endpoint {
     stats: EndpointStats,
 }
 
-/// Where the search for sessions that hold memory without use stands.
-#[derive(Default)]
-struct Trims {
-    next: usize,
-    found: bool,
-    /// Something has happened since the last round without a find.
-    is_wanted: bool,
-}
-
-/// Sessions that one call of [`Endpoint::shrink`] looks at.
-const TRIMS_MAX: usize = 4096;
 /// Bytes of free buffers that an endpoint keeps.
 const POOL_MAX: usize = 4 << 20;
 
@@ -182,9 +177,16 @@ impl Endpoint {
     ///
     /// # Errors
     /// When there are too many sessions, or the key is none.
-    pub fn connect(&mut self, now: Instant, options: &ConnectOptions) -> Result<SessionId, ConnectError> {
+    pub fn connect(
+        &mut self,
+        now: Instant,
+        options: &ConnectOptions,
+    ) -> Result<SessionId, ConnectError> {
         let limit = self.config.sessions_max;
-        let id = self.table.reserve().ok_or(ConnectError::TooManySessions { limit })?;
+        let id = self
+            .table
+            .reserve()
+            .ok_or(ConnectError::TooManySessions { limit })?;
         match Connecting::new(now, id, options, &self.config, &mut self.entropy) {
             Ok(connecting) => {
                 self.table.fill(id, Slot::Connecting(connecting));
@@ -199,7 +201,13 @@ impl Endpoint {
     }
 
     /// Takes in a datagram. It is decrypted in place. Whatever it holds, the work is bounded and nothing panics.
-    pub fn handle_datagram(&mut self, now: Instant, from: SocketAddr, ecn: Ecn, datagram: &mut [u8]) {
+    pub fn handle_datagram(
+        &mut self,
+        now: Instant,
+        from: SocketAddr,
+        ecn: Ecn,
+        datagram: &mut [u8],
+    ) {
         match classify(datagram) {
             Kind::Protected => self.handle_protected(now, from, ecn, datagram),
             Kind::Handshake => self.handle_handshake(now, from, datagram),
@@ -227,21 +235,38 @@ impl Endpoint {
             self.stats.unauthentic += 1;
             return;
         }
+        let has_nothing_to_send = session.has_nothing_to_send(now);
         if !was_confirmed && session.is_confirmed() {
             self.admissions.on_confirmed(id);
         }
-        self.after_change(id);
+        if has_nothing_to_send {
+            // It is at hand now: an acknowledgement needs no second visit.
+            self.queue_events(id);
+            self.settle(id.index() as u32);
+        } else {
+            self.after_change(id);
+        }
     }
 
     /// Queues a session for `poll_transmit` and `poll_event`, and sets its timer.
     fn after_change(&mut self, id: ConnectionId) {
+        self.queue_events(id);
         let index = id.index() as u32;
-        let Some(entry) = self.table.entry_mut(index) else { return };
-        (entry.is_busy, entry.is_slack) = (true, true);
-        self.trims.is_wanted = true;
+        let Some(entry) = self.table.entry_mut(index) else {
+            return;
+        };
         if !core::mem::replace(&mut entry.wants_transmit, true) {
             self.transmit_queue.push_back(index);
         }
+    }
+
+    fn queue_events(&mut self, id: ConnectionId) {
+        let index = id.index() as u32;
+        let Some(entry) = self.table.entry_mut(index) else {
+            return;
+        };
+        (entry.is_busy, entry.is_slack) = (true, true);
+        self.trims.on_change();
         let has_events = matches!(&entry.slot, Slot::Session(session) if session.has_events());
         if has_events && !core::mem::replace(&mut entry.wants_event, true) {
             self.event_queue.push_back(index);
@@ -259,38 +284,53 @@ impl Endpoint {
             return Some(transmit);
         }
         while let Some(&index) = self.transmit_queue.front() {
-            let transmit = self.transmit_from(now, index, buffer);
+            let (transmit, is_done) = self.transmit_from(now, index, buffer);
+            if is_done {
+                self.transmit_queue.pop_front();
+                if let Some(entry) = self.table.entry_mut(index) {
+                    entry.wants_transmit = false;
+                }
+                self.settle(index);
+            }
             if transmit.is_some() {
                 return transmit;
             }
-            self.transmit_queue.pop_front();
-            if let Some(entry) = self.table.entry_mut(index) {
-                entry.wants_transmit = false;
-            }
-            self.settle(index);
         }
         None
     }
 
-    fn transmit_from(&mut self, now: Instant, index: u32, buffer: &mut [u8]) -> Option<Transmit> {
-        match &mut self.table.entry_mut(index)?.slot {
-            Slot::Session(session) => {
+    /// The next datagram of a session, and whether there is none after it.
+    fn transmit_from(
+        &mut self,
+        now: Instant,
+        index: u32,
+        buffer: &mut [u8],
+    ) -> (Option<Transmit>, bool) {
+        let transmit = match self.table.entry_mut(index).map(|entry| &mut entry.slot) {
+            Some(Slot::Session(session)) => {
                 let mut shared = Shared {
                     config: &self.config,
                     pool: &mut self.pool,
                     entropy: &mut self.entropy,
                     touched: &mut self.touched,
                 };
-                session.poll_transmit(now, buffer, &mut shared)
+                let transmit = session.poll_transmit(now, buffer, &mut shared);
+                return (
+                    transmit,
+                    transmit.is_none() || session.has_nothing_to_send(now),
+                );
             }
-            Slot::Connecting(connecting) => connecting.poll_transmit(now, buffer),
-            Slot::Free => None,
-        }
+            Some(Slot::Connecting(connecting)) => connecting.poll_transmit(now, buffer),
+            Some(Slot::Free) | None => None,
+        };
+        (transmit, transmit.is_none())
     }
 
     /// A session has sent what it could: its timer is set, and it goes if it is over.
     fn settle(&mut self, index: u32) {
-        let Some(entry) = self.table.entry_mut(index) else { return };
+        let Some(entry) = self.table.entry_mut(index) else {
+            return;
+        };
         let id = entry.id;
         let timeout = match &entry.slot {
             Slot::Session(session) if session.is_closed() && !session.has_events() => {
@@ -347,7 +387,9 @@ impl Endpoint {
             self.remove(id);
         }
         while let Some(index) = self.timers.pop_due(now) {
-            let Some(entry) = self.table.entry_mut(index) else { continue };
+            let Some(entry) = self.table.entry_mut(index) else {
+                continue;
+            };
             let id = entry.id;
             match &mut entry.slot {
                 Slot::Session(session) => {
@@ -379,12 +421,19 @@ impl Endpoint {
 
     fn fail_connecting(&mut self, id: ConnectionId, why: CloseReason) {
         self.remove(id);
-        self.orphans.push_back((SessionId(id), Event::Closed { why }));
+        self.orphans
+            .push_back((SessionId(id), Event::Closed { why }));
     }
 
     /// Calls `f` with the session, and sees to what follows from it.
-    fn with_session<R>(&mut self, id: SessionId, f: impl FnOnce(&mut Session, &mut Shared<'_>) -> R) -> Option<R> {
-        let Some((_, Slot::Session(session))) = self.table.get_mut(id.0) else { return None };
+    fn with_session<R>(
+        &mut self,
+        id: SessionId,
+        f: impl FnOnce(&mut Session, &mut Shared<'_>) -> R,
+    ) -> Option<R> {
+        let Some((_, Slot::Session(session))) = self.table.get_mut(id.0) else {
+            return None;
+        };
         let mut shared = Shared {
             config: &self.config,
             pool: &mut self.pool,
@@ -408,8 +457,10 @@ impl Endpoint {
         data: &[u8],
         options: SendOptions,
     ) -> Result<MessageId, SendError> {
-        self.with_session(session, |session, shared| session.send(now, stream, data, options, shared))
-            .unwrap_or(Err(SendError::Closed { why: None }))
+        self.with_session(session, |session, shared| {
+            session.send(now, stream, data, options, shared)
+        })
+        .unwrap_or(Err(SendError::Closed { why: None }))
     }
 
     /// What could be promised for a message of `len` bytes now.
@@ -423,8 +474,10 @@ impl Endpoint {
         len: usize,
         options: &SendOptions,
     ) -> Result<Forecast, SendError> {
-        self.with_session(session, |session, shared| session.forecast(now, len, options, shared))
-            .unwrap_or(Err(SendError::Closed { why: None }))
+        self.with_session(session, |session, shared| {
+            session.forecast(now, len, options, shared)
+        })
+        .unwrap_or(Err(SendError::Closed { why: None }))
     }
 
     /// Ends a session now: messages without an outcome are dropped. `reason` is for the peer's logs, at most 200 bytes.
@@ -433,12 +486,16 @@ impl Endpoint {
             self.fail_connecting(id, CloseReason::Local { code });
             return;
         }
-        self.with_session(session, |session, shared| session.close(now, code, reason, shared));
+        self.with_session(session, |session, shared| {
+            session.close(now, code, reason, shared);
+        });
     }
 
     /// Ends a session once all of its messages have an outcome; it accepts no more.
     pub fn finish(&mut self, now: Instant, session: SessionId, code: CloseCode, reason: &str) {
-        self.with_session(session, |session, shared| session.close_when_done(now, code, reason, shared));
+        self.with_session(session, |session, shared| {
+            session.close_when_done(now, code, reason, shared);
+        });
     }
 
     /// Leaves a session's messages where they are (`true`) until called again with `false`: for an application that does not
@@ -452,29 +509,6 @@ impl Endpoint {
         self.pool.give(data);
     }
 
-    /// Frees memory kept for later: buffers that have not been needed since the last call, and what sessions hold that have been
-    /// quiet since. Call it every few seconds while [`Endpoint::holds_buffers`]; a call looks at 4,096 sessions at most.
-    pub fn shrink(&mut self) {
-        self.pool.shrink();
-        let slots = self.table.slots();
-        for _ in 0..slots.min(TRIMS_MAX) {
-            if self.trims.next >= slots {
-                // Once around: when nobody held anything, nobody does until something happens.
-                self.trims.is_wanted = core::mem::take(&mut self.trims.found);
-                self.trims.next = 0;
-            }
-            let Some(entry) = self.table.entry_mut(self.trims.next as u32) else { return };
-            self.trims.next += 1;
-            self.trims.found |= entry.is_slack;
-            if !core::mem::take(&mut entry.is_busy)
-                && core::mem::take(&mut entry.is_slack)
-                && let Slot::Session(session) = &mut entry.slot
-            {
-                session.trim();
-            }
-        }
-    }
-
     /// Whether no session has anything under way.
     #[must_use]
     pub fn is_quiet(&self) -> bool {
@@ -483,12 +517,6 @@ impl Endpoint {
             Slot::Connecting(_) => false,
             Slot::Free => true,
         })
-    }
-
-    /// Whether memory may be kept that [`Endpoint::shrink`] would free.
-    #[must_use]
-    pub const fn holds_buffers(&self) -> bool {
-        !self.pool.is_empty() || self.trims.is_wanted
     }
 
     /// Counts of a session; `None` when it is not there.

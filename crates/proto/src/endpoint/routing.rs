@@ -37,7 +37,13 @@ pub(super) struct Table {
 
 impl Table {
     pub(super) const fn new(thread: u8, max: usize) -> Self {
-        Self { thread, max, entries: Vec::new(), free: alloc::collections::VecDeque::new(), len: 0 }
+        Self {
+            thread,
+            max,
+            entries: Vec::new(),
+            free: alloc::collections::VecDeque::new(),
+            len: 0,
+        }
     }
 
     pub(super) const fn len(&self) -> usize {
@@ -51,7 +57,11 @@ impl Table {
         }
         self.len += 1;
         // A slot rests until 256 others have been freed after it, unless room is short.
-        let rested = if self.free.len() > 256 || self.entries.len() >= self.max { self.free.pop_front() } else { None };
+        let rested = if self.free.len() > 256 || self.entries.len() >= self.max {
+            self.free.pop_front()
+        } else {
+            None
+        };
         if let Some(index) = rested {
             let entry = &mut self.entries[index as usize];
             let generation = ((entry.id.0 >> 18) as u8).wrapping_add(1);
@@ -60,32 +70,57 @@ impl Table {
         }
         let index = self.entries.len() as u32;
         let id = ConnectionId::from_parts(self.thread, 0, index);
-        self.entries.push(Entry { id, slot: Slot::Free, wants_transmit: false, wants_event: false, is_busy: false, is_slack: false });
+        self.entries.push(Entry {
+            id,
+            slot: Slot::Free,
+            wants_transmit: false,
+            wants_event: false,
+            is_busy: false,
+            is_slack: false,
+        });
         Some(id)
     }
 
     pub(super) fn fill(&mut self, id: ConnectionId, slot: Slot) {
-        if let Some(entry) = self.entries.get_mut(id.index()).filter(|entry| entry.id == id) {
+        if let Some(entry) = self
+            .entries
+            .get_mut(id.index())
+            .filter(|entry| entry.id == id)
+        {
             entry.slot = slot;
         }
     }
 
     pub(super) fn free(&mut self, id: ConnectionId) {
-        if let Some(entry) = self.entries.get_mut(id.index()).filter(|entry| entry.id == id) {
+        if let Some(entry) = self
+            .entries
+            .get_mut(id.index())
+            .filter(|entry| entry.id == id)
+        {
             entry.slot = Slot::Free;
             // A new generation at once, so that the old id finds nothing.
-            entry.id = ConnectionId::from_parts(self.thread, ((id.0 >> 18) as u8).wrapping_add(1), id.index() as u32);
+            entry.id = ConnectionId::from_parts(
+                self.thread,
+                ((id.0 >> 18) as u8).wrapping_add(1),
+                id.index() as u32,
+            );
             self.free.push_back(id.index() as u32);
             self.len -= 1;
         }
     }
 
     pub(super) fn get(&self, id: ConnectionId) -> Option<&Slot> {
-        self.entries.get(id.index()).filter(|entry| entry.id == id).map(|entry| &entry.slot)
+        self.entries
+            .get(id.index())
+            .filter(|entry| entry.id == id)
+            .map(|entry| &entry.slot)
     }
 
     pub(super) fn get_mut(&mut self, id: ConnectionId) -> Option<(ConnectionId, &mut Slot)> {
-        let entry = self.entries.get_mut(id.index()).filter(|entry| entry.id == id)?;
+        let entry = self
+            .entries
+            .get_mut(id.index())
+            .filter(|entry| entry.id == id)?;
         Some((id, &mut entry.slot))
     }
 

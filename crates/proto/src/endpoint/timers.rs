@@ -36,7 +36,11 @@ impl TimerHeap {
             }
             (position, Some(at)) => {
                 let old = core::mem::replace(&mut self.heap[position as usize].0, at);
-                if at < old { self.rise(position as usize) } else { self.sink(position as usize) }
+                if at < old {
+                    self.rise(position as usize);
+                } else {
+                    self.sink(position as usize);
+                }
             }
             (position, None) => self.remove(position as usize),
         }
@@ -46,7 +50,8 @@ impl TimerHeap {
     /// session again. A session's timeout mostly moves later with each packet, and so costs nothing here.
     pub(super) fn set_at_latest(&mut self, index: u32, at: Option<Instant>) {
         let position = self.position.get(index as usize).copied().unwrap_or(ABSENT);
-        let is_kept = position != ABSENT && at.is_some_and(|at| self.heap[position as usize].0 <= at);
+        let is_kept =
+            position != ABSENT && at.is_some_and(|at| self.heap[position as usize].0 <= at);
         if !is_kept {
             self.set(index, at);
         }
@@ -89,7 +94,9 @@ impl TimerHeap {
         loop {
             let first = ARITY * position + 1;
             let last = (first + ARITY).min(self.heap.len());
-            let Some(least) = (first..last).min_by_key(|&child| self.heap[child]) else { break };
+            let Some(least) = (first..last).min_by_key(|&child| self.heap[child]) else {
+                break;
+            };
             if entry <= self.heap[least] {
                 break;
             }
@@ -114,7 +121,9 @@ mod tests {
     fn it_agrees_with_a_sorted_map() {
         let mut state = 42u64;
         let mut random = move |below: u64| {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
             (state >> 33) % below
         };
         let mut heap = TimerHeap::default();

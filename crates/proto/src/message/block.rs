@@ -78,7 +78,8 @@ impl Block {
 
     /// Symbols that the receiver still needs, as far as we know.
     pub(crate) fn deficit(&self) -> u8 {
-        self.source_symbols.saturating_sub(self.acked_count.min(255) as u8)
+        self.source_symbols
+            .saturating_sub(self.acked_count.min(255) as u8)
     }
 
     pub(crate) fn is_complete(&self) -> bool {
@@ -105,7 +106,11 @@ impl Block {
         let count = usize::from(self.source_symbols) + REPAIR_SYMBOLS_MAX;
         loop {
             let esi = self.next_esi;
-            self.next_esi = if usize::from(esi) + 1 >= count { 0 } else { esi + 1 };
+            self.next_esi = if usize::from(esi) + 1 >= count {
+                0
+            } else {
+                esi + 1
+            };
             // Ends: a block with every symbol acknowledged is complete, and is not sent any more.
             if !self.is_acked(esi) || self.is_complete() {
                 return esi;
@@ -127,9 +132,20 @@ impl Block {
         }
     }
 
+    /// Whether every symbol of the round was sent and is accounted for, and no backoff holds the next one.
+    pub(crate) fn is_round_over(&self) -> bool {
+        self.unaccounted == 0
+            && self.to_send == 0
+            && self.sent > 0
+            && (self.backoff == 0 || self.flight_acked)
+    }
+
     /// When this block wants attention next.
     pub(crate) fn due(&self) -> Option<Instant> {
-        earliest(earliest(self.round_ends, self.reordering_ends), self.drop_at)
+        earliest(
+            earliest(self.round_ends, self.reordering_ends),
+            self.drop_at,
+        )
     }
 }
 
@@ -138,7 +154,10 @@ mod tests {
     use super::*;
 
     fn block(len: usize, k: u8) -> Block {
-        let cut = Cut { source_symbols: k, symbol_len: len.div_ceil(usize::from(k)) };
+        let cut = Cut {
+            source_symbols: k,
+            symbol_len: len.div_ceil(usize::from(k)),
+        };
         Block::new(0, 0, cut, (0..len).map(|i| i as u8).collect())
     }
 
@@ -160,7 +179,11 @@ mod tests {
         assert_eq!(out, [4, 5, 6, 0]);
         let mut repair = [0; 4];
         block.write_symbol(2, &mut repair);
-        assert_eq!(repair, [4, 1 ^ 5, 2 ^ 6, 3], "the first repair symbol is the sum");
+        assert_eq!(
+            repair,
+            [4, 1 ^ 5, 2 ^ 6, 3],
+            "the first repair symbol is the sum"
+        );
     }
 
     #[test]

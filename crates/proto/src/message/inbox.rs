@@ -3,7 +3,9 @@
 
 use alloc::vec::Vec;
 
-use crate::limits::{BLOCK_WINDOW, MESSAGE_MAX, PARTIAL_BLOCKS_MAX, RECEIVE_MAX, SOURCE_SYMBOLS_MAX};
+use crate::limits::{
+    BLOCK_WINDOW, MESSAGE_MAX, PARTIAL_BLOCKS_MAX, RECEIVE_MAX, SOURCE_SYMBOLS_MAX,
+};
 use crate::pool::Pool;
 use crate::wire::{Preamble, Reader, Symbol, expand};
 
@@ -19,14 +21,20 @@ struct Done {
 
 impl Done {
     fn contains(&self, block: u64) -> bool {
-        let Some(offset) = block.checked_sub(self.base) else { return true };
-        self.words.get((offset / 64) as usize).is_some_and(|word| word & (1 << (offset % 64)) != 0)
+        let Some(offset) = block.checked_sub(self.base) else {
+            return true;
+        };
+        self.words
+            .get((offset / 64) as usize)
+            .is_some_and(|word| word & (1 << (offset % 64)) != 0)
     }
 
     fn insert(&mut self, block: u64) {
         self.newest = self.newest.max(block);
         self.forget_below(self.newest.saturating_sub(BLOCK_WINDOW - 1));
-        let Some(offset) = block.checked_sub(self.base) else { return };
+        let Some(offset) = block.checked_sub(self.base) else {
+            return;
+        };
         let word = (offset / 64) as usize;
         if word >= self.words.len() {
             self.words.resize(word + 1, 0);
@@ -95,10 +103,7 @@ pub(crate) enum Taken {
     /// It contradicts what came before.
     Malformed,
     /// A message is complete.
-    Message {
-        stream: u64,
-        data: Vec<u8>,
-    },
+    Message { stream: u64, data: Vec<u8> },
 }
 
 /// What a session has received and not yet handed on.
@@ -119,7 +124,12 @@ impl Inbox {
     }
 
     /// Takes in a symbol. `waiting_bytes` are those of messages that the application has not taken yet.
-    pub(crate) fn handle_symbol(&mut self, symbol: &Symbol<'_>, waiting_bytes: usize, pool: &mut Pool) -> Taken {
+    pub(crate) fn handle_symbol(
+        &mut self,
+        symbol: &Symbol<'_>,
+        waiting_bytes: usize,
+        pool: &mut Pool,
+    ) -> Taken {
         let number = expand(u64::from(symbol.truncated_block), 16, self.newest);
         let k = usize::from(symbol.source_symbols);
         if k > SOURCE_SYMBOLS_MAX {
@@ -128,10 +138,15 @@ impl Inbox {
         if self.done.contains(number) {
             return Taken::Duplicate;
         }
-        let known = self.partials.iter().position(|partial| partial.number == number);
+        let known = self
+            .partials
+            .iter()
+            .position(|partial| partial.number == number);
         if known.is_none() {
             let needs = k * symbol.data.len();
-            if self.partials.len() >= PARTIAL_BLOCKS_MAX || self.held_bytes + waiting_bytes + needs > RECEIVE_MAX {
+            if self.partials.len() >= PARTIAL_BLOCKS_MAX
+                || self.held_bytes + waiting_bytes + needs > RECEIVE_MAX
+            {
                 return Taken::Refused;
             }
             self.newest = self.newest.max(number);
@@ -146,7 +161,9 @@ impl Inbox {
             self.partials.len() - 1
         });
         let partial = &mut self.partials[index];
-        if partial.source_symbols != symbol.source_symbols || partial.symbol_len != symbol.data.len() {
+        if partial.source_symbols != symbol.source_symbols
+            || partial.symbol_len != symbol.data.len()
+        {
             return Taken::Malformed;
         }
         if !place(partial, symbol, &mut self.held_bytes, pool) {
@@ -167,19 +184,25 @@ impl Inbox {
 
     /// A block is whole: hands its message on when that is whole too.
     fn finish_block(&mut self, number: u64, block: &[u8], pool: &mut Pool) -> Taken {
-        self.done.insert(number);
+        self.mark_done(number..=number, pool);
         let mut reader = Reader::new(block);
-        let Ok(preamble) = Preamble::decode(&mut reader) else { return Taken::Malformed };
+        let Ok(preamble) = Preamble::decode(&mut reader) else {
+            return Taken::Malformed;
+        };
         let content = reader.take_rest();
         match preamble {
-            Preamble::First { stream, message_len } if message_len <= content.len() => {
+            Preamble::First {
+                stream,
+                message_len,
+            } if message_len <= content.len() => {
                 let mut data = pool.take(message_len);
                 data.extend_from_slice(&content[..message_len]);
                 Taken::Message { stream, data }
             }
-            Preamble::First { stream, message_len } => {
-                self.add_part(number, 0, Some((stream, message_len)), content, pool)
-            }
+            Preamble::First {
+                stream,
+                message_len,
+            } => self.add_part(number, 0, Some((stream, message_len)), content, pool),
             Preamble::Later { index } => match number.checked_sub(u64::from(index)) {
                 Some(first_block) => self.add_part(first_block, index, None, content, pool),
                 None => Taken::Malformed,
@@ -195,12 +218,20 @@ impl Inbox {
         content: &[u8],
         pool: &mut Pool,
     ) -> Taken {
-        let position = self.assemblies.iter().position(|assembly| assembly.first_block == first_block);
+        let position = self
+            .assemblies
+            .iter()
+            .position(|assembly| assembly.first_block == first_block);
         if position.is_none() && self.assemblies.len() >= PARTIAL_BLOCKS_MAX {
             return Taken::Malformed;
         }
         let position = position.unwrap_or_else(|| {
-            self.assemblies.push(Assembly { first_block, head: None, parts: Vec::new(), bytes: 0 });
+            self.assemblies.push(Assembly {
+                first_block,
+                head: None,
+                parts: Vec::new(),
+                bytes: 0,
+            });
             self.assemblies.len() - 1
         });
         let assembly = &mut self.assemblies[position];
@@ -215,8 +246,14 @@ impl Inbox {
         let at = assembly.parts.partition_point(|part| part.0 < index);
         assembly.parts.insert(at, (index, part));
         self.held_bytes += content.len();
-        let Some((stream, message_len)) = assembly.head else { return Taken::Kept };
-        let is_contiguous = assembly.parts.iter().enumerate().all(|(at, part)| usize::from(part.0) == at);
+        let Some((stream, message_len)) = assembly.head else {
+            return Taken::Kept;
+        };
+        let is_contiguous = assembly
+            .parts
+            .iter()
+            .enumerate()
+            .all(|(at, part)| usize::from(part.0) == at);
         if !is_contiguous || assembly.bytes < message_len {
             return Taken::Kept;
         }
@@ -247,15 +284,34 @@ impl Inbox {
         self.done.words.shrink_to_fit();
     }
 
-    /// The peer will not complete these blocks: what there is of them goes.
+    /// Marks blocks as done, and lets go of what lies behind the window then: its sender will not send it any more.
+    fn mark_done(&mut self, numbers: core::ops::RangeInclusive<u64>, pool: &mut Pool) {
+        let base = self.done.base;
+        for number in numbers {
+            self.done.insert(number);
+        }
+        if self.done.base > base && self.has_partials() {
+            let below = self.done.base - 1;
+            self.drop_blocks(0, below, pool);
+        }
+    }
+
+    /// The peer will not complete these blocks: what there is of them goes, and what still comes of them is not kept.
     pub(crate) fn handle_abandon(&mut self, first: u64, count: u64, pool: &mut Pool) {
         let last = first.saturating_add(count - 1);
+        self.drop_blocks(first, last, pool);
+        // Never further ahead than a sender's numbers may be: that would push the window past blocks still to come.
+        let known = self.newest + BLOCK_WINDOW / 2;
+        let from = first.max(self.done.base);
+        self.mark_done(from..=last.min(known), pool);
+    }
+
+    fn drop_blocks(&mut self, first: u64, last: u64, pool: &mut Pool) {
         let mut index = 0;
         while index < self.partials.len() {
             if (first..=last).contains(&self.partials[index].number) {
                 let partial = self.partials.swap_remove(index);
                 self.held_bytes -= partial.bytes();
-                self.done.insert(partial.number);
                 pool.give(partial.block);
                 pool.give(partial.repairs);
                 pool.give(partial.repair_indices);
@@ -263,8 +319,10 @@ impl Inbox {
                 index += 1;
             }
         }
-        while let Some(position) =
-            self.assemblies.iter().position(|assembly| (first..=last).contains(&assembly.first_block))
+        while let Some(position) = self
+            .assemblies
+            .iter()
+            .position(|assembly| (first..=last).contains(&assembly.first_block))
         {
             self.drop_assembly(position, pool);
         }
@@ -287,7 +345,12 @@ fn new_partial(number: u64, symbol: &Symbol<'_>, pool: &mut Pool) -> Partial {
 }
 
 /// Puts a symbol where it belongs; `false` when it was there.
-fn place(partial: &mut Partial, symbol: &Symbol<'_>, held_bytes: &mut usize, pool: &mut Pool) -> bool {
+fn place(
+    partial: &mut Partial,
+    symbol: &Symbol<'_>,
+    held_bytes: &mut usize,
+    pool: &mut Pool,
+) -> bool {
     if symbol.esi < symbol.source_symbols {
         if partial.present & (1 << symbol.esi) != 0 {
             return false;
@@ -315,14 +378,23 @@ fn rebuild(partial: &mut Partial) {
     if partial.repair_indices.is_empty() {
         return;
     }
-    let mut repairs: [(u8, &mut [u8]); SOURCE_SYMBOLS_MAX] = core::array::from_fn(|_| (0, &mut [][..]));
+    let mut repairs: [(u8, &mut [u8]); SOURCE_SYMBOLS_MAX] =
+        core::array::from_fn(|_| (0, &mut [][..]));
     let count = partial.repair_indices.len();
     let chunks = partial.repairs.chunks_exact_mut(partial.symbol_len);
-    for (slot, (&index, chunk)) in repairs.iter_mut().zip(partial.repair_indices.iter().zip(chunks)) {
+    for (slot, (&index, chunk)) in repairs
+        .iter_mut()
+        .zip(partial.repair_indices.iter().zip(chunks))
+    {
         *slot = (index, chunk);
     }
-    punctual_erasure::rebuild(&mut partial.block, partial.symbol_len, partial.present, &mut repairs[..count])
-        .expect("k distinct symbols of equal length are there");
+    punctual_erasure::rebuild(
+        &mut partial.block,
+        partial.symbol_len,
+        partial.present,
+        &mut repairs[..count],
+    )
+    .expect("k distinct symbols of equal length are there");
 }
 
 #[cfg(test)]

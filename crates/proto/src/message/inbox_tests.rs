@@ -8,7 +8,10 @@ struct Random(u64);
 
 impl Random {
     fn below(&mut self, below: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) as usize % below
     }
 }
@@ -43,8 +46,13 @@ fn fragment_reassembly_from_any_symbols_in_any_order() {
     let mut pool = Pool::new(1 << 20);
     let mut inbox = Inbox::default();
     for number in 0..300u64 {
-        let content: Vec<u8> = (0..random.below(5000)).map(|i| (i as u64 * 31 + number) as u8).collect();
-        let preamble = Preamble::First { stream: number % 3, message_len: content.len() };
+        let content: Vec<u8> = (0..random.below(5000))
+            .map(|i| (i as u64 * 31 + number) as u8)
+            .collect();
+        let preamble = Preamble::First {
+            stream: number % 3,
+            message_len: content.len(),
+        };
         let block = block(number, 1 + random.below(64), &preamble, &content);
         let mut messages = 0;
         let mut received = alloc::collections::BTreeSet::new();
@@ -96,11 +104,18 @@ fn fragment_reassembly_of_nonsense_is_bounded() {
             _ => {}
         }
         if random.below(100) == 0 {
-            inbox.handle_abandon(random.below(4000) as u64, 1 + random.below(50) as u64, &mut pool);
+            inbox.handle_abandon(
+                random.below(4000) as u64,
+                1 + random.below(50) as u64,
+                &mut pool,
+            );
         }
         // Repair symbols come on top of the room granted for a block: at most as much again.
         assert!(inbox.held_bytes <= 2 * RECEIVE_MAX);
-        assert!(inbox.partials.len() <= PARTIAL_BLOCKS_MAX && inbox.assemblies.len() <= PARTIAL_BLOCKS_MAX);
+        assert!(
+            inbox.partials.len() <= PARTIAL_BLOCKS_MAX
+                && inbox.assemblies.len() <= PARTIAL_BLOCKS_MAX
+        );
     }
     assert!(refused > 1000 && malformed > 1000, "{refused} {malformed}");
 }
@@ -111,14 +126,28 @@ fn a_large_message_is_assembled_from_blocks_in_any_order() {
     let mut pool = Pool::new(1 << 20);
     let mut inbox = Inbox::default();
     let content: Vec<u8> = (0..5000u32).map(|i| (i % 241) as u8).collect();
-    let first = block(40, 2, &Preamble::First { stream: 9, message_len: 5000 }, &content[..2000]);
+    let first = block(
+        40,
+        2,
+        &Preamble::First {
+            stream: 9,
+            message_len: 5000,
+        },
+        &content[..2000],
+    );
     let second = block(41, 2, &Preamble::Later { index: 1 }, &content[2000..4000]);
     let third = block(42, 1, &Preamble::Later { index: 2 }, &content[4000..]);
     assert_eq!(take(&mut inbox, &third, 0, &mut pool), Taken::Kept);
     assert_eq!(take(&mut inbox, &first, 1, &mut pool), Taken::Kept);
     assert_eq!(take(&mut inbox, &first, 0, &mut pool), Taken::Kept);
     assert_eq!(take(&mut inbox, &second, 3, &mut pool), Taken::Kept);
-    assert_eq!(take(&mut inbox, &second, 0, &mut pool), Taken::Message { stream: 9, data: content });
+    assert_eq!(
+        take(&mut inbox, &second, 0, &mut pool),
+        Taken::Message {
+            stream: 9,
+            data: content
+        }
+    );
     assert_eq!(inbox.held_bytes, 0);
 }
 
@@ -128,8 +157,22 @@ fn sequence_wrap_of_block_numbers() {
     let mut pool = Pool::new(1 << 20);
     let mut inbox = Inbox::default();
     for number in 0..200_000u64 {
-        let block = block(number, 1, &Preamble::First { stream: 0, message_len: 4 }, &[1, 2, 3, 4]);
-        assert!(matches!(take(&mut inbox, &block, 0, &mut pool), Taken::Message { .. }), "{number}");
+        let block = block(
+            number,
+            1,
+            &Preamble::First {
+                stream: 0,
+                message_len: 4,
+            },
+            &[1, 2, 3, 4],
+        );
+        assert!(
+            matches!(
+                take(&mut inbox, &block, 0, &mut pool),
+                Taken::Message { .. }
+            ),
+            "{number}"
+        );
         assert_eq!(take(&mut inbox, &block, 1, &mut pool), Taken::Duplicate);
         assert!(inbox.done.words.len() <= 2);
     }
@@ -141,8 +184,19 @@ fn holes_are_forgotten_behind_the_window() {
     let mut pool = Pool::new(1 << 20);
     let mut inbox = Inbox::default();
     for number in (0..100_000u64).step_by(2) {
-        let block = block(number, 1, &Preamble::First { stream: 0, message_len: 1 }, &[1]);
-        assert!(matches!(take(&mut inbox, &block, 0, &mut pool), Taken::Message { .. }));
+        let block = block(
+            number,
+            1,
+            &Preamble::First {
+                stream: 0,
+                message_len: 1,
+            },
+            &[1],
+        );
+        assert!(matches!(
+            take(&mut inbox, &block, 0, &mut pool),
+            Taken::Message { .. }
+        ));
         assert!(inbox.done.words.len() <= BLOCK_WINDOW as usize / 64 + 1);
     }
 }

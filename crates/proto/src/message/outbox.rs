@@ -46,7 +46,11 @@ enum Slot<T> {
 
 impl<T> Default for Slots<T> {
     fn default() -> Self {
-        Self { slots: Vec::new(), free: GONE, len: 0 }
+        Self {
+            slots: Vec::new(),
+            free: GONE,
+            len: 0,
+        }
     }
 }
 
@@ -73,7 +77,9 @@ impl<T> Slots<T> {
         if matches!(place, Slot::Free(_)) {
             return None;
         }
-        let Slot::Taken(value) = core::mem::replace(place, Slot::Free(self.free)) else { return None };
+        let Slot::Taken(value) = core::mem::replace(place, Slot::Free(self.free)) else {
+            return None;
+        };
         self.free = slot;
         self.len -= 1;
         Some(value)
@@ -108,6 +114,8 @@ pub(crate) struct Outbox {
     /// Slot of each block from number `base` on; `GONE` once it has an outcome.
     index: VecDeque<u32>,
     base: u64,
+    /// The newest block of which the peer has acknowledged a symbol: it expands truncated numbers from there on.
+    newest_acked: u64,
     /// Bytes of all blocks held.
     held_bytes: usize,
 }
@@ -122,9 +130,14 @@ impl Outbox {
         self.base
     }
 
-    /// Whether `count` more blocks keep within the window that a receiver remembers.
+    /// Whether `count` more blocks keep within the window that a receiver remembers, and within what it can tell from 16 bits.
     pub(crate) fn has_block_numbers(&self, count: usize) -> bool {
-        self.index.len() + count <= BLOCK_WINDOW as usize
+        let in_doubt = self.next_block() + count as u64 - self.newest_acked;
+        self.index.len() + count <= BLOCK_WINDOW as usize && in_doubt <= (1 << 15) - BLOCK_WINDOW
+    }
+
+    pub(crate) fn on_block_acked(&mut self, number: u64) {
+        self.newest_acked = self.newest_acked.max(number);
     }
 
     pub(crate) const fn held_bytes(&self) -> usize {
@@ -145,14 +158,20 @@ impl Outbox {
 
     /// Adds the next block; its number must be [`Outbox::next_block`].
     pub(crate) fn insert_block(&mut self, block: Block) {
-        debug_assert_eq!(block.number, self.next_block(), "blocks are numbered without gaps");
+        debug_assert_eq!(
+            block.number,
+            self.next_block(),
+            "blocks are numbered without gaps"
+        );
         self.held_bytes += block.data.len();
         let slot = self.blocks.insert(block);
         self.index.push_back(slot);
     }
 
     fn slot(&self, number: u64) -> Option<u32> {
-        let slot = *self.index.get(usize::try_from(number.checked_sub(self.base)?).ok()?)?;
+        let slot = *self
+            .index
+            .get(usize::try_from(number.checked_sub(self.base)?).ok()?)?;
         (slot != GONE).then_some(slot)
     }
 
@@ -200,6 +219,10 @@ impl Outbox {
 
     /// Any message that is left, for ending the session.
     pub(crate) fn any_message(&self) -> Option<u32> {
-        self.messages.slots.iter().position(|slot| matches!(slot, Slot::Taken(_))).map(|slot| slot as u32)
+        self.messages
+            .slots
+            .iter()
+            .position(|slot| matches!(slot, Slot::Taken(_)))
+            .map(|slot| slot as u32)
     }
 }

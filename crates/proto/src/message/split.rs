@@ -23,7 +23,10 @@ impl Cut {
         let symbol_len = block_len.div_ceil(source_symbols.max(1)).max(1);
         // Fewer symbols may do once each is rounded up to whole bytes.
         let source_symbols = block_len.div_ceil(symbol_len).max(1);
-        Self { source_symbols: source_symbols as u8, symbol_len }
+        Self {
+            source_symbols: source_symbols as u8,
+            symbol_len,
+        }
     }
 }
 
@@ -50,7 +53,10 @@ pub(crate) fn single_block(
         return None;
     }
     if let Some(forced) = forced {
-        return Some(Cut::of(block_len, usize::from(forced).clamp(least, SOURCE_SYMBOLS_MAX)));
+        return Some(Cut::of(
+            block_len,
+            usize::from(forced).clamp(least, SOURCE_SYMBOLS_MAX),
+        ));
     }
     let most = (least + CANDIDATES).min(SOURCE_SYMBOLS_MAX);
     let cost = |cut: &Cut| {
@@ -75,7 +81,10 @@ pub(crate) fn single_block(
 
 /// The cut of a full block of a message that needs several.
 pub(crate) const fn cut_evenly(mtu: usize) -> Cut {
-    Cut { source_symbols: SOURCE_SYMBOLS_MAX as u8, symbol_len: symbol_len_max(mtu) }
+    Cut {
+        source_symbols: SOURCE_SYMBOLS_MAX as u8,
+        symbol_len: symbol_len_max(mtu),
+    }
 }
 
 /// The last choice: messages of one size on one path are cut alike, and the choice costs a dozen table look-ups.
@@ -96,7 +105,10 @@ struct Key {
 }
 
 impl SplitCache {
-    #[expect(clippy::too_many_arguments, reason = "the arguments of single_block and the miss target, as one key")]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "the arguments of single_block and the miss target, as one key"
+    )]
     pub(crate) fn single_block(
         &mut self,
         block_len: usize,
@@ -160,10 +172,23 @@ mod tests {
             for forced in [None, Some(1), Some(4), Some(64)] {
                 let cut = single_block(len, 1200, forced, &Doubling, 2, 0.01).unwrap();
                 let k = usize::from(cut.source_symbols);
-                assert!(k * cut.symbol_len >= len && (k - 1) * cut.symbol_len < len, "{len} {cut:?}");
+                assert!(
+                    k * cut.symbol_len >= len && (k - 1) * cut.symbol_len < len,
+                    "{len} {cut:?}"
+                );
                 assert!(cut.symbol_len <= symbol_len_max(1200));
             }
         }
-        assert_eq!(single_block(64 * symbol_len_max(1200) + 1, 1200, None, &Doubling, 2, 0.01), None);
+        assert_eq!(
+            single_block(
+                64 * symbol_len_max(1200) + 1,
+                1200,
+                None,
+                &Doubling,
+                2,
+                0.01
+            ),
+            None
+        );
     }
 }

@@ -19,13 +19,22 @@ pub(crate) struct NewReno {
     in_flight: u64,
     /// Losses of packets sent before this are the same event.
     recovery_since: Option<Instant>,
+    /// When the window was last filled. Packets sent later prove nothing of it.
+    filled_at: Option<Instant>,
     /// Bytes acknowledged towards the next packet of growth.
     credit: u64,
 }
 
 impl Default for NewReno {
     fn default() -> Self {
-        Self { window: INITIAL, threshold: u64::MAX, in_flight: 0, recovery_since: None, credit: 0 }
+        Self {
+            window: INITIAL,
+            threshold: u64::MAX,
+            in_flight: 0,
+            recovery_since: None,
+            filled_at: None,
+            credit: 0,
+        }
     }
 }
 
@@ -38,8 +47,11 @@ impl NewReno {
         self.in_flight + bytes as u64 <= self.window
     }
 
-    pub(crate) const fn on_sent(&mut self, bytes: usize) {
+    pub(crate) const fn on_sent(&mut self, now: Instant, bytes: usize) {
         self.in_flight += bytes as u64;
+        if self.in_flight + PACKET > self.window {
+            self.filled_at = Some(now);
+        }
     }
 
     /// A packet is no longer under way, without a verdict.
@@ -49,7 +61,7 @@ impl NewReno {
 
     pub(crate) fn on_acked(&mut self, sent_at: Instant, bytes: usize) {
         // RFC 9002 section 7.8: a window that was not filled proves nothing, and does not grow.
-        let was_filled = self.in_flight + PACKET > self.window / 2 + self.window / 4;
+        let was_filled = self.filled_at.is_some_and(|at| sent_at <= at);
         self.on_forgotten(bytes);
         if self.recovery_since.is_some_and(|since| sent_at <= since) || !was_filled {
             return;
@@ -102,12 +114,12 @@ mod tests {
     fn an_idle_session_neither_grows_nor_shrinks() {
         let mut reno = NewReno::default();
         for i in 0..1000 {
-            reno.on_sent(1200);
+            reno.on_sent(at(i), 1200);
             reno.on_acked(at(i), 1200);
         }
         assert_eq!(reno.window(), INITIAL);
         for i in 0..50 {
-            reno.on_sent(1200);
+            reno.on_sent(at(1999 + i), 1200);
             reno.on_lost(at(2000 + i), at(1999 + i), 1200);
         }
         assert_eq!(reno.window(), INITIAL);
@@ -120,7 +132,7 @@ mod tests {
             let packets = reno.window() / 1200;
             for _ in 0..packets {
                 assert!(reno.may_send(1200));
-                reno.on_sent(1200);
+                reno.on_sent(at(round * 100), 1200);
             }
             assert!(!reno.may_send(1200));
             for _ in 0..packets {
@@ -128,9 +140,9 @@ mod tests {
             }
         }
         let before = reno.window();
-        assert!(before > 3 * INITIAL, "{before}");
+        assert_eq!(before, 16 * INITIAL, "four round trips, each doubles");
         for _ in 0..5 {
-            reno.on_sent(1200);
+            reno.on_sent(at(900), 1200);
         }
         for _ in 0..5 {
             reno.on_lost(at(1000), at(900), 1200);

@@ -19,6 +19,8 @@ const HIGH: f64 = 0.99;
 /// Delays, compactly.
 pub(crate) struct DelayHistogram {
     min_us: u32,
+    /// What the bins count from: the minimum, or up to a first bin's width above it.
+    base_us: u32,
     total: u32,
     /// The [`HIGH`] quantile's excess over the minimum.
     high_us: u32,
@@ -27,7 +29,13 @@ pub(crate) struct DelayHistogram {
 
 impl Default for DelayHistogram {
     fn default() -> Self {
-        Self { min_us: u32::MAX, total: 0, high_us: 0, bins: [0; BINS] }
+        Self {
+            min_us: u32::MAX,
+            base_us: u32::MAX,
+            total: 0,
+            high_us: 0,
+            bins: [0; BINS],
+        }
     }
 }
 
@@ -37,37 +45,50 @@ impl DelayHistogram {
     }
 
     pub(crate) const fn min(&self) -> Duration {
-        Duration::from_micros(if self.is_empty() { 0 } else { self.min_us as u64 })
+        Duration::from_micros(if self.is_empty() {
+            0
+        } else {
+            self.min_us as u64
+        })
+    }
+
+    const fn base(&self) -> Duration {
+        Duration::from_micros(if self.is_empty() {
+            0
+        } else {
+            self.base_us as u64
+        })
     }
 
     pub(crate) fn record(&mut self, delay: Duration) {
         let us = u32::try_from(nanos(delay) / 1000).unwrap_or(u32::MAX - 1);
         if self.is_empty() {
-            self.min_us = us;
+            (self.min_us, self.base_us) = (us, us);
         } else if us < self.min_us {
-            self.rebase(us);
+            self.min_us = us;
+            self.rebase();
         }
         if self.total >= MEMORY {
             self.fade();
         }
-        self.bins[bin(us - self.min_us)] += 1;
+        self.bins[bin(us.saturating_sub(self.base_us))] += 1;
         self.total += 1;
         self.high_us = self.excess(HIGH);
     }
 
     /// The delay that 99 % of samples did not exceed.
     pub(crate) fn high(&self) -> Duration {
-        self.min() + Duration::from_micros(u64::from(self.high_us))
+        self.base() + Duration::from_micros(u64::from(self.high_us))
     }
 
     /// A smaller minimum: what was an excess over the old one is a larger excess now.
-    fn rebase(&mut self, min_us: u32) {
-        let shift = self.min_us - min_us;
-        self.min_us = min_us;
-        // Excesses within the first bin's width are not told apart, so a shift below it can wait: the minimum alone moves.
+    fn rebase(&mut self) {
+        let shift = self.base_us - self.min_us;
+        // Excesses within the first bin's width are not told apart, so a shift below it can wait.
         if shift < 1 << FIRST_LOG {
             return;
         }
+        self.base_us = self.min_us;
         let old = core::mem::replace(&mut self.bins, [0; BINS]);
         for (index, count) in old.into_iter().enumerate() {
             self.bins[bin(lower_edge(index).saturating_add(shift))] += count;
@@ -84,7 +105,7 @@ impl DelayHistogram {
 
     /// The delay that a share `q` of samples did not exceed: the upper edge of its bin, so never too small.
     pub(crate) fn quantile(&self, q: f64) -> Duration {
-        self.min() + Duration::from_micros(u64::from(self.excess(q)))
+        self.base() + Duration::from_micros(u64::from(self.excess(q)))
     }
 
     fn excess(&self, q: f64) -> u32 {
@@ -101,13 +122,19 @@ impl DelayHistogram {
 
     /// Share of samples that took at most `limit`; within a bin they count as spread evenly.
     pub(crate) fn share_within(&self, limit: Duration) -> f64 {
-        let Some(excess) = limit.checked_sub(self.min()) else { return 0.0 };
         if self.total == 0 {
             return 1.0;
         }
+        if limit < self.min() {
+            return 0.0;
+        }
+        let excess = limit.saturating_sub(self.base());
         let excess = u32::try_from(nanos(excess) / 1000).unwrap_or(u32::MAX);
         let last = bin(excess);
-        let below: u32 = self.bins[..last].iter().map(|&count| u32::from(count)).sum();
+        let below: u32 = self.bins[..last]
+            .iter()
+            .map(|&count| u32::from(count))
+            .sum();
         let (low, high) = (lower_edge(last), lower_edge(last + 1));
         let part = f64::from(excess - low) / f64::from((high - low).max(1));
         // Everything within the first bin is as good as the minimum: what is finer than 256 us is not known.
@@ -123,7 +150,11 @@ const fn bin(excess_us: u32) -> usize {
     let octave = 31 - excess_us.leading_zeros();
     let quarter = (excess_us >> (octave - 2)) & 3;
     let index = 1 + (octave - FIRST_LOG) * 4 + quarter;
-    if index as usize >= BINS { BINS - 1 } else { index as usize }
+    if index as usize >= BINS {
+        BINS - 1
+    } else {
+        index as usize
+    }
 }
 
 /// Least excess of a bin, in microseconds.
@@ -177,7 +208,10 @@ mod tests {
         for q in [0.1, 0.5, 0.9, 0.99] {
             let truth = 20.0 + q * 100.0;
             let seen = delays.quantile(q).as_secs_f64() * 1e3;
-            assert!(seen >= truth - 0.2 && seen < 20.0 + q * 100.0 * 1.26, "{q}: {seen} against {truth}");
+            assert!(
+                seen >= truth - 0.2 && seen < 20.0 + q * 100.0 * 1.26,
+                "{q}: {seen} against {truth}"
+            );
         }
         assert_eq!(delays.high(), delays.quantile(HIGH));
         let half = delays.share_within(ms(70));

@@ -22,11 +22,13 @@ use core::net::SocketAddr;
 use core::time::Duration;
 
 use crate::limits::TIMER_GRANULARITY;
-use crate::time::Instant;
+use crate::time::{Instant, nanos};
 
 /// One path. A change of address begins a new one: nothing measured on the old way holds on the new.
 pub(crate) struct Path {
     pub(crate) remote: SocketAddr,
+    /// Packets sent before this went another way.
+    pub(crate) began: Instant,
     pub(crate) rtt: Rtt,
     /// One-way delays of what we sent, by the clock offset; empty until the offset is known.
     pub(crate) owd: DelayHistogram,
@@ -41,9 +43,10 @@ pub(crate) struct Path {
 }
 
 impl Path {
-    pub(crate) fn new(remote: SocketAddr, datagram_max: u16) -> Self {
+    pub(crate) fn new(now: Instant, remote: SocketAddr, datagram_max: u16) -> Self {
         Self {
             remote,
+            began: now,
             rtt: Rtt::default(),
             owd: DelayHistogram::default(),
             loss: Loss::default(),
@@ -79,12 +82,16 @@ impl Path {
             // A packet that is a little faster than most may still make it: the cliff is the least delay, not the quantile.
             return u16::from(time_left > self.one_way_delay_min());
         };
-        let rounds = slack.saturating_sub(margin).as_nanos() / self.round_time().as_nanos().max(1);
+        let rounds = nanos(slack.saturating_sub(margin)) / nanos(self.round_time()).max(1);
         1 + rounds.min(99) as u16
     }
 
     fn one_way_delay_min(&self) -> Duration {
-        if self.owd.is_empty() { self.rtt.min() / 2 } else { self.owd.min() }
+        if self.owd.is_empty() {
+            self.rtt.min() / 2
+        } else {
+            self.owd.min()
+        }
     }
 
     /// Probability that a packet sent now arrives within `time_left`, loss aside.
@@ -100,7 +107,10 @@ impl Path {
         if !self.congestion.may_send(bytes) {
             return Err(Blocked::Window);
         }
-        match self.pacer.may_send(now, bytes, self.congestion.window(), self.rtt.smoothed()) {
+        match self
+            .pacer
+            .may_send(now, bytes, self.congestion.window(), self.rtt.smoothed())
+        {
             None => Ok(()),
             Some(at) => Err(Blocked::Pacing { until: at }),
         }
@@ -113,7 +123,5 @@ pub(crate) enum Blocked {
     /// The congestion window is full: the next acknowledgement or loss opens it.
     Window,
     /// The pacer lets it go at this time.
-    Pacing {
-        until: Instant,
-    },
+    Pacing { until: Instant },
 }

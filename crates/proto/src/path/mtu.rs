@@ -27,7 +27,14 @@ pub(crate) struct MtuSearch {
 impl MtuSearch {
     pub(crate) fn new(datagram_max: u16) -> Self {
         let max = datagram_max.clamp(MTU_MIN, MTU_MAX);
-        Self { current: MTU_MIN, max, failed_tries: 0, lost_flights: 0, probe: None, next_at: Some(Instant::ZERO) }
+        Self {
+            current: MTU_MIN,
+            max,
+            failed_tries: 0,
+            lost_flights: 0,
+            probe: None,
+            next_at: Some(Instant::ZERO),
+        }
     }
 
     /// The largest UDP payload that is known to pass, in bytes.
@@ -50,11 +57,17 @@ impl MtuSearch {
 
     /// When the next probe is due.
     pub(crate) fn next_at(&self) -> Option<Instant> {
-        if self.probe.is_some() || self.next_size().is_none() { None } else { self.next_at }
+        if self.probe.is_some() || self.next_size().is_none() {
+            None
+        } else {
+            self.next_at
+        }
     }
 
     fn next_size(&self) -> Option<u16> {
-        let ladder = LADDER.into_iter().find(|&size| size > self.current && size <= self.max);
+        let ladder = LADDER
+            .into_iter()
+            .find(|&size| size > self.current && size <= self.max);
         ladder.or_else(|| (self.max > self.current && self.max < LADDER[0]).then_some(self.max))
     }
 
@@ -64,7 +77,9 @@ impl MtuSearch {
 
     /// Whether `number` was the probe; if so the size is good, and the next one is tried at once.
     pub(crate) fn on_acked(&mut self, number: u64, now: Instant) -> bool {
-        let Some((probe, size)) = self.probe.filter(|probe| probe.0 == number) else { return false };
+        let Some((probe, size)) = self.probe.filter(|probe| probe.0 == number) else {
+            return false;
+        };
         debug_assert_eq!(probe, number, "filtered a line above");
         self.current = self.current.max(size);
         self.probe = None;

@@ -17,13 +17,21 @@ pub(crate) struct Pacer {
 
 impl Pacer {
     /// `None` when a packet may go now, else when it may.
-    pub(crate) fn may_send(&mut self, now: Instant, bytes: usize, window: u64, rtt: Duration) -> Option<Instant> {
+    pub(crate) fn may_send(
+        &mut self,
+        now: Instant,
+        bytes: usize,
+        window: u64,
+        rtt: Duration,
+    ) -> Option<Instant> {
         let rtt = nanos(rtt).max(1);
         let elapsed = nanos(now.since(self.updated));
         // Bytes that come in per nanosecond: window * 5/4 / rtt, in 128 bits so that neither a long pause nor a large window overflows.
         let refill = u128::from(window) * 5 * u128::from(elapsed) / (4 * u128::from(rtt));
         if refill > 0 {
-            self.debt = self.debt.saturating_sub(u64::try_from(refill).unwrap_or(u64::MAX));
+            self.debt = self
+                .debt
+                .saturating_sub(u64::try_from(refill).unwrap_or(u64::MAX));
             self.updated = now;
         }
         let bytes = bytes as u64;
@@ -32,7 +40,10 @@ impl Pacer {
         }
         let missing = self.debt + bytes - BURST;
         let wait = u128::from(missing) * 4 * u128::from(rtt) / (5 * u128::from(window.max(1)));
-        Some(now + Duration::from_nanos(u64::try_from(wait).unwrap_or(u64::MAX)).max(Duration::from_micros(100)))
+        Some(
+            now + Duration::from_nanos(u64::try_from(wait).unwrap_or(u64::MAX))
+                .max(Duration::from_micros(100)),
+        )
     }
 
     pub(crate) const fn on_sent(&mut self, bytes: usize) {
@@ -65,6 +76,9 @@ mod tests {
         }
         let rate = (sent - BURST) as f64 / now.since(start).as_secs_f64();
         let expected = 1.25 * 24_000.0 / 0.1;
-        assert!((rate / expected - 1.0).abs() < 0.02, "{rate} against {expected}");
+        assert!(
+            (rate / expected - 1.0).abs() < 0.02,
+            "{rate} against {expected}"
+        );
     }
 }

@@ -15,6 +15,8 @@ pub(crate) struct Rtt {
     smoothed: Duration,
     variation: Duration,
     count: u32,
+    /// Asked for several times a packet, and changed by a sample alone.
+    round_time: Duration,
 }
 
 impl Rtt {
@@ -30,6 +32,8 @@ impl Rtt {
             self.variation = (self.variation * 3 + difference) / 4;
             self.smoothed = (self.smoothed * 7 + sample) / 8;
         }
+        let unseen = self.smoothed / self.count.saturating_mul(4);
+        self.round_time = self.samples.high() + unseen.max(TIMER_GRANULARITY);
     }
 
     pub(crate) const fn is_known(&self) -> bool {
@@ -37,22 +41,30 @@ impl Rtt {
     }
 
     pub(crate) const fn smoothed(&self) -> Duration {
-        if self.is_known() { self.smoothed } else { INITIAL }
+        if self.is_known() {
+            self.smoothed
+        } else {
+            INITIAL
+        }
     }
 
     pub(crate) const fn min(&self) -> Duration {
-        if self.is_known() { self.samples.min() } else { INITIAL }
+        if self.is_known() {
+            self.samples.min()
+        } else {
+            INITIAL
+        }
     }
 
     /// When missing feedback means loss: what 99 % of round trips did not exceed (a later acknowledgement makes the next round a
     /// needless one, which at 1 % costs a hundredth of a message), with a margin that shrinks as more is seen (one
     /// sample says little of the tail: a quarter of it is added, an eighth after two, and so on).
     pub(crate) fn round_time(&self) -> Duration {
-        if !self.is_known() {
-            return INITIAL * 2;
+        if self.is_known() {
+            self.round_time
+        } else {
+            INITIAL * 2
         }
-        let unseen = self.smoothed / self.count.saturating_mul(4);
-        self.samples.high() + unseen.max(TIMER_GRANULARITY)
     }
 
     /// RFC 9002 section 7.6.1: losses that span this long mean that the path carries nothing.

@@ -28,7 +28,16 @@ impl Validation {
 
     pub(crate) fn new(address: SocketAddr, challenge: [u8; 8], now: Instant) -> Self {
         let expires_at = now + PATIENCE;
-        Self { address, challenge, received: 0, sent: 0, sent_at: None, is_repeated: false, next_at: now, expires_at }
+        Self {
+            address,
+            challenge,
+            received: 0,
+            sent: 0,
+            sent_at: None,
+            is_repeated: false,
+            next_at: now,
+            expires_at,
+        }
     }
 
     pub(crate) const fn on_received(&mut self, bytes: usize) {
@@ -53,12 +62,18 @@ impl Validation {
 
     /// The round trip of a challenge that is answered now, if it is known which one is answered.
     pub(crate) fn round_trip(&self, now: Instant) -> Option<Duration> {
-        self.sent_at.filter(|_| !self.is_repeated).map(|sent_at| now.since(sent_at))
+        self.sent_at
+            .filter(|_| !self.is_repeated)
+            .map(|sent_at| now.since(sent_at))
     }
 
     /// When to look again: to send another challenge, or to give the address up.
     pub(crate) fn next_at(&self) -> Instant {
-        if self.has_budget() { self.next_at.min(self.expires_at) } else { self.expires_at }
+        if self.has_budget() {
+            self.next_at.min(self.expires_at)
+        } else {
+            self.expires_at
+        }
     }
 
     pub(crate) fn is_over(&self, now: Instant) -> bool {

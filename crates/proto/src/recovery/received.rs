@@ -45,14 +45,20 @@ impl Received {
 
     /// Records a number that [`Received::is_new`].
     pub(crate) fn record(&mut self, number: u64) -> Settled {
-        let mut settled = Settled { arrived: 0, lost: 0, was_lost: false };
+        let mut settled = Settled {
+            arrived: 0,
+            lost: 0,
+            was_lost: false,
+        };
         if number >= self.next {
             let settled_from = self.next.saturating_sub(SETTLED_BELOW);
             self.advance(number + 1);
             self.insert(number);
             let settled_to = self.next.saturating_sub(SETTLED_BELOW);
             // A jump past the window says nothing of each number; it counts as one window of losses at most.
-            for earlier in settled_from.max(settled_to.saturating_sub(REPLAY_WINDOW / 2))..settled_to {
+            for earlier in
+                settled_from.max(settled_to.saturating_sub(REPLAY_WINDOW / 2))..settled_to
+            {
                 if self.contains(earlier) {
                     settled.arrived += 1;
                 } else {
@@ -128,7 +134,9 @@ mod tests {
     fn it_agrees_with_a_set_under_random_arrivals() {
         let mut state = 0x1234_5678_9abc_def0u64;
         let mut random = move |below: u64| {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
             (state >> 33) % below
         };
         for _ in 0..50 {
@@ -144,7 +152,10 @@ mod tests {
                 };
                 let in_window = newest < REPLAY_WINDOW || number > newest - REPLAY_WINDOW;
                 if !model.is_empty() {
-                    assert_eq!(received.is_new(number), number > newest || (in_window && !model.contains(&number)));
+                    assert_eq!(
+                        received.is_new(number),
+                        number > newest || (in_window && !model.contains(&number))
+                    );
                 }
                 if received.is_new(number) {
                     received.record(number);
@@ -188,7 +199,10 @@ mod tests {
             assert!(received.is_new(number));
             received.record(number);
             assert!(!received.is_new(number));
-            assert!(!received.is_new(number - REPLAY_WINDOW), "too old to tell is not new");
+            assert!(
+                !received.is_new(number - REPLAY_WINDOW),
+                "too old to tell is not new"
+            );
         }
     }
 }

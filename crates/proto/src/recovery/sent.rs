@@ -71,7 +71,9 @@ impl SentPackets {
 
     pub(crate) fn push(&mut self, mut packet: SentPacket) {
         let noted = self.symbols.len() as u32;
-        packet.first_symbol = self.symbols_base.wrapping_add(noted - u32::from(packet.symbols));
+        packet.first_symbol = self
+            .symbols_base
+            .wrapping_add(noted - u32::from(packet.symbols));
         self.outstanding += usize::from(packet.state == PacketState::Outstanding);
         self.packets.push_back(packet);
     }
@@ -88,11 +90,17 @@ impl SentPackets {
     }
 
     pub(crate) fn get(&self, number: u64) -> Option<&SentPacket> {
-        self.packets.get(usize::try_from(number.checked_sub(self.base)?).ok()?)
+        self.packets
+            .get(usize::try_from(number.checked_sub(self.base)?).ok()?)
     }
 
     /// Changes the state and tells the old one.
-    pub(crate) fn set_state(&mut self, now: Instant, number: u64, state: PacketState) -> Option<PacketState> {
+    pub(crate) fn set_state(
+        &mut self,
+        now: Instant,
+        number: u64,
+        state: PacketState,
+    ) -> Option<PacketState> {
         let index = usize::try_from(number.checked_sub(self.base)?).ok()?;
         let packet = self.packets.get_mut(index)?;
         self.outstanding -= usize::from(packet.state == PacketState::Outstanding);
@@ -110,7 +118,9 @@ impl SentPackets {
 
     /// Where the symbols of packet `number` are, for [`SentPackets::symbol`].
     pub(crate) fn symbols_of(&self, number: u64) -> core::ops::Range<usize> {
-        let Some(packet) = self.get(number) else { return 0..0 };
+        let Some(packet) = self.get(number) else {
+            return 0..0;
+        };
         let start = packet.first_symbol.wrapping_sub(self.symbols_base) as usize;
         start..start + usize::from(packet.symbols)
     }
@@ -142,7 +152,10 @@ impl SentPackets {
         if self.outstanding == 0 {
             return None;
         }
-        let index = self.packets.iter().position(|packet| packet.state == PacketState::Outstanding)?;
+        let index = self
+            .packets
+            .iter()
+            .position(|packet| packet.state == PacketState::Outstanding)?;
         Some((self.base + index as u64, &self.packets[index]))
     }
 }

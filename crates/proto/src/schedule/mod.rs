@@ -17,7 +17,12 @@ pub(crate) const NO_DEADLINE: Instant = Instant::from_nanos(u64::MAX);
 impl Schedule {
     /// Adds a block that is not in it.
     pub(crate) fn push(&mut self, deadline: Instant, block: u64) {
-        let after = self.queue.iter().rev().take_while(|entry| (entry.0, entry.1) > (deadline, block)).count();
+        let after = self
+            .queue
+            .iter()
+            .rev()
+            .take_while(|entry| (entry.0, entry.1) > (deadline, block))
+            .count();
         let index = self.queue.len() - after;
         self.queue.insert(index, (deadline, block));
     }
@@ -52,12 +57,19 @@ mod tests {
     fn earliest_deadline_first_then_first_come() {
         let at = |ms: u64| Instant::from_micros(ms * 1000);
         let mut schedule = Schedule::default();
-        for (deadline, block) in [(NO_DEADLINE, 1), (at(50), 2), (at(20), 3), (at(50), 4), (NO_DEADLINE, 5)] {
+        for (deadline, block) in [
+            (NO_DEADLINE, 1),
+            (at(50), 2),
+            (at(20), 3),
+            (at(50), 4),
+            (NO_DEADLINE, 5),
+        ] {
             schedule.push(deadline, block);
         }
         schedule.remove(at(50), 2);
         schedule.remove(at(50), 99);
-        let order: alloc::vec::Vec<u64> = (0..).map_while(|position| schedule.get(position)).collect();
+        let order: alloc::vec::Vec<u64> =
+            (0..).map_while(|position| schedule.get(position)).collect();
         assert_eq!(order, [3, 4, 1, 5]);
     }
 }

@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use super::{Event, Session, Shared};
 use crate::clock::Exchange;
-use crate::recovery::PacketState;
+use crate::recovery::{PacketState, SentPacket};
 use crate::schedule::NO_DEADLINE;
 use crate::stream::{MissReason, Outcome};
 use crate::time::Instant;
@@ -22,7 +22,9 @@ struct Largest {
 
 impl Session {
     pub(super) fn handle_ack(&mut self, now: Instant, ack: &Ack, shared: &mut Shared<'_>) {
-        let Some(largest) = ack.ranges.largest() else { return };
+        let Some(largest) = ack.ranges.largest() else {
+            return;
+        };
         let largest_info = self.take_timestamps(now, largest, ack);
         self.largest_acked = self.largest_acked.max(Some(largest));
         let mut touched = core::mem::take(shared.touched);
@@ -56,13 +58,21 @@ impl Session {
 
     /// Round trip, clock offset and one-way delay from the largest packet, when it is newly acknowledged.
     fn take_timestamps(&mut self, now: Instant, largest: u64, ack: &Ack) -> Option<Largest> {
-        let packet = self.sent.get(largest).filter(|packet| packet.state != PacketState::Settled)?;
+        let is_of_use = |packet: &&SentPacket| {
+            packet.state != PacketState::Settled && packet.sent_at >= self.path.began
+        };
+        let packet = self.sent.get(largest).filter(is_of_use)?;
         let sent_at = packet.sent_at;
         let held = Duration::from_micros(u64::from(ack.delay_us));
         if let Some(sample) = now.since(sent_at).checked_sub(held) {
             self.path.rtt.record(sample);
         }
-        self.clock.record(&Exchange { sent_at, received_at_us: ack.received_at, held, answered_at: now });
+        self.clock.record(&Exchange {
+            sent_at,
+            received_at_us: ack.received_at,
+            held,
+            answered_at: now,
+        });
         let took = self.clock.one_way_delay(sent_at, ack.received_at);
         if let Some(took) = took.filter(|took| *took <= now.since(sent_at)) {
             self.path.owd.record(took);
@@ -78,34 +88,49 @@ impl Session {
         touched: &mut alloc::vec::Vec<u64>,
         shared: &mut Shared<'_>,
     ) -> bool {
-        let Some(state) = self.sent.set_state(now, number, PacketState::Settled) else { return false };
-        let Some(&packet) = self.sent.get(number) else { return false };
+        let Some(state) = self.sent.set_state(now, number, PacketState::Settled) else {
+            return false;
+        };
+        let Some(&packet) = self.sent.get(number) else {
+            return false;
+        };
         if state == PacketState::Settled {
             return false;
         }
-        if self.liveness.losses_since.is_some_and(|since| packet.sent_at >= since) {
+        self.liveness.newest_acked_sent_at = self.liveness.newest_acked_sent_at.max(packet.sent_at);
+        if self
+            .liveness
+            .losses_since
+            .is_some_and(|since| packet.sent_at >= since)
+        {
             self.liveness.losses_since = None;
         }
         if packet.is_probe {
             self.path.mtu.on_acked(number, now);
         } else if state == PacketState::Outstanding {
-            self.path.congestion.on_acked(packet.sent_at, usize::from(packet.bytes));
+            self.path
+                .congestion
+                .on_acked(packet.sent_at, usize::from(packet.bytes));
             self.path.loss.record(false);
         } else {
             // It had been counted as lost; it counts once.
             self.path.loss.correct();
             self.statistics.packets_spurious += 1;
             if state == PacketState::LostByOrder {
-                self.path.reordering.on_spurious(now.since(packet.lost_at), &self.path.rtt);
+                self.path
+                    .reordering
+                    .on_spurious(now.since(packet.lost_at), &self.path.rtt);
             }
         }
-        if self.control.abandon_number == Some(number) {
-            self.control.abandon_number = None;
-            self.control.abandoned.pop_front();
+        if let Some((_, runs)) = self.control.abandon_told.take_if(|told| told.0 == number) {
+            self.control.abandoned.drain(..usize::from(runs));
         }
         for position in self.sent.symbols_of(number) {
             let symbol = self.sent.symbol(position);
-            let Some(block) = self.traffic.outbox.block_mut(symbol.block) else { continue };
+            self.traffic.outbox.on_block_acked(symbol.block);
+            let Some(block) = self.traffic.outbox.block_mut(symbol.block) else {
+                continue;
+            };
             if state == PacketState::Outstanding {
                 block.unaccounted = block.unaccounted.saturating_sub(1);
             }
@@ -127,9 +152,21 @@ impl Session {
     }
 
     /// When a packet arrived, in our time, and how well that is known.
-    fn arrival(&self, now: Instant, sent_at: Instant, largest: Option<Largest>) -> (Instant, Duration) {
-        let residual = self.clock.residual(now).unwrap_or(self.path.rtt.min() / 2);
-        let Some(Largest { sent_at: newest, took: Some(took) }) = largest else {
+    fn arrival(
+        &self,
+        now: Instant,
+        sent_at: Instant,
+        largest: Option<Largest>,
+    ) -> (Instant, Duration) {
+        let residual = self
+            .clock
+            .residual(now)
+            .unwrap_or_else(|| self.path.rtt.min() / 2);
+        let Some(Largest {
+            sent_at: newest,
+            took: Some(took),
+        }) = largest
+        else {
             // No timestamp for it: it arrived at some time before its acknowledgement did.
             let early = sent_at + self.path.owd.min();
             let late = now - self.path.owd.min().min(now.since(sent_at) / 2);
@@ -145,14 +182,27 @@ impl Session {
     }
 
     /// A block has arrived; its message has when all of its blocks have.
-    fn finish_block(&mut self, now: Instant, number: u64, arrival: Instant, bound: Duration, shared: &mut Shared<'_>) {
-        let Some(block) = self.traffic.outbox.remove_block(number) else { return };
+    fn finish_block(
+        &mut self,
+        now: Instant,
+        number: u64,
+        arrival: Instant,
+        bound: Duration,
+        shared: &mut Shared<'_>,
+    ) {
+        let Some(block) = self.traffic.outbox.remove_block(number) else {
+            return;
+        };
         let slot = block.message;
         let was_queued = block.to_send > 0;
         shared.pool.give(block.data);
-        let Some(message) = self.traffic.outbox.message_mut(slot) else { return };
+        let Some(message) = self.traffic.outbox.message_mut(slot) else {
+            return;
+        };
         if was_queued {
-            self.traffic.schedule.remove(message.deadline.unwrap_or(NO_DEADLINE), number);
+            self.traffic
+                .schedule
+                .remove(message.deadline.unwrap_or(NO_DEADLINE), number);
         }
         message.blocks_done += 1;
         if message.arrival.is_none_or(|(latest, _)| latest < arrival) {
@@ -166,51 +216,84 @@ impl Session {
 
     fn finish_message(&mut self, now: Instant, slot: u32) {
         let why = self.miss_reason(now, slot);
-        let Some(message) = self.traffic.outbox.remove_message(slot) else { return };
+        let Some(message) = self.traffic.outbox.remove_message(slot) else {
+            return;
+        };
         let (arrival, bound) = message.arrival.unwrap_or((now, Duration::ZERO));
         let latency = arrival.since(message.accepted_at);
         let outcome = match message.deadline {
             Some(deadline) if arrival > deadline => {
                 // It came although nothing came back for a while: the delay, or the loss of what came back, was to blame.
-                let why = if why == MissReason::PathDown { MissReason::Loss } else { why };
+                let why = if why == MissReason::PathDown {
+                    MissReason::Loss
+                } else {
+                    why
+                };
                 self.statistics.messages_late += 1;
-                Outcome::Late { latency, bound, by: arrival.since(deadline), why }
+                Outcome::Late {
+                    latency,
+                    bound,
+                    by: arrival.since(deadline),
+                    why,
+                }
             }
             _ => {
                 self.statistics.messages_on_time += 1;
                 Outcome::OnTime { latency, bound }
             }
         };
-        self.push_event(Event::Outcome { message: message.id, outcome });
+        self.push_event(Event::Outcome {
+            message: message.id,
+            outcome,
+        });
+    }
+
+    /// RFC 9002 section 7.6: nothing arrived of what was sent over a long time.
+    fn note_loss_run(&mut self, sent_at: Instant) {
+        if sent_at <= self.liveness.newest_acked_sent_at {
+            return;
+        }
+        let since = *self.liveness.losses_since.get_or_insert(sent_at);
+        if sent_at.since(since) > self.path.rtt.persistent_congestion() {
+            self.path.congestion.on_persistent_congestion();
+            self.liveness.losses_since = None;
+        }
     }
 
     /// Takes a packet for lost, and its symbols with it.
     pub(super) fn lose_packet(&mut self, now: Instant, number: u64, verdict: PacketState) {
-        let Some(&packet) = self.sent.get(number) else { return };
+        let Some(&packet) = self.sent.get(number) else {
+            return;
+        };
         if packet.state != PacketState::Outstanding {
             return;
         }
         self.sent.set_state(now, number, verdict);
-        if self.control.abandon_number == Some(number) {
-            self.control.abandon_number = None;
-        }
+        self.control.abandon_told.take_if(|told| told.0 == number);
+        // Until the peer has shown that it hears us, silence would leave one side open and the other not.
+        self.control.ping |= self.largest_acked.is_none();
         if packet.is_probe {
             self.path.mtu.on_probe_lost(number, now);
             return;
         }
         self.statistics.packets_lost += 1;
         self.path.loss.record(true);
-        self.path.congestion.on_lost(now, packet.sent_at, usize::from(packet.bytes));
-        let since = *self.liveness.losses_since.get_or_insert(packet.sent_at);
-        if packet.sent_at.since(since) > self.path.rtt.persistent_congestion() {
-            self.path.congestion.on_persistent_congestion();
-            self.liveness.losses_since = None;
-        }
+        self.path
+            .congestion
+            .on_lost(now, packet.sent_at, usize::from(packet.bytes));
+        self.note_loss_run(packet.sent_at);
         for position in self.sent.symbols_of(number) {
             let symbol = self.sent.symbol(position);
-            let Some(block) = self.traffic.outbox.block_mut(symbol.block) else { continue };
+            let Some(block) = self.traffic.outbox.block_mut(symbol.block) else {
+                continue;
+            };
             block.unaccounted = block.unaccounted.saturating_sub(1);
             let slot = block.message;
+            if block.is_round_over() {
+                // It shared the packet with the block whose loss was noticed: its round is over as well.
+                block.round_ends = Some(now);
+                self.arm(symbol.block);
+            }
             if let Some(message) = self.traffic.outbox.message_mut(slot) {
                 message.lost_symbols += 1;
             }

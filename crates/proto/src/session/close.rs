@@ -72,20 +72,42 @@ impl core::fmt::Display for CloseReason {
 
 impl Session {
     /// Ends the session now: what has no outcome is dropped.
-    pub(crate) fn close(&mut self, now: Instant, code: CloseCode, reason: &str, shared: &mut Shared<'_>) {
+    pub(crate) fn close(
+        &mut self,
+        now: Instant,
+        code: CloseCode,
+        reason: &str,
+        shared: &mut Shared<'_>,
+    ) {
         if matches!(self.state, State::Closing { .. } | State::Closed) {
             return;
         }
         self.drop_everything(shared);
-        self.push_event(Event::Closed { why: CloseReason::Local { code } });
+        self.push_event(Event::Closed {
+            why: CloseReason::Local { code },
+        });
         let until = now + self.path.round_time() * 3;
-        self.state = State::Closing { code, reason: shorten(reason), until, is_due: true };
+        self.state = State::Closing {
+            code,
+            reason: shorten(reason),
+            until,
+            is_due: true,
+        };
     }
 
     /// Ends the session once every message has its outcome; nothing more is accepted.
-    pub(crate) fn close_when_done(&mut self, now: Instant, code: CloseCode, reason: &str, shared: &mut Shared<'_>) {
+    pub(crate) fn close_when_done(
+        &mut self,
+        now: Instant,
+        code: CloseCode,
+        reason: &str,
+        shared: &mut Shared<'_>,
+    ) {
         if matches!(self.state, State::Open) {
-            self.state = State::Finishing { code, reason: shorten(reason) };
+            self.state = State::Finishing {
+                code,
+                reason: shorten(reason),
+            };
             self.close_when_finished(now, shared);
         }
     }
@@ -117,12 +139,21 @@ impl Session {
 
     fn drop_everything(&mut self, shared: &mut Shared<'_>) {
         while let Some(slot) = self.traffic.outbox.any_message() {
-            self.give_up_message(slot, Outcome::Dropped { why: MissReason::Closed }, shared);
+            self.give_up_message(
+                slot,
+                Outcome::Dropped {
+                    why: MissReason::Closed,
+                },
+                shared,
+            );
         }
     }
 }
 
 fn shorten(reason: &str) -> String {
-    let end = (0..=reason.len().min(CLOSE_REASON_MAX)).rev().find(|&end| reason.is_char_boundary(end)).unwrap_or(0);
+    let end = (0..=reason.len().min(CLOSE_REASON_MAX))
+        .rev()
+        .find(|&end| reason.is_char_boundary(end))
+        .unwrap_or(0);
     reason[..end].to_string()
 }

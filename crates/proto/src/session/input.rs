@@ -4,7 +4,7 @@ use core::net::SocketAddr;
 
 use super::{CloseCode, CloseReason, Event, Role, Session, Shared, State};
 use crate::endpoint::Ecn;
-use crate::limits::EVENTS_MAX;
+use crate::limits::{ABANDONS_PER_PACKET, EVENTS_MAX};
 use crate::message::Taken;
 use crate::path::{Path, Validation};
 use crate::time::Instant;
@@ -17,6 +17,22 @@ struct Contents {
     is_eliciting: bool,
     /// There was no room for a symbol: the packet counts as not received.
     is_refused: bool,
+    acks: usize,
+    abandons: usize,
+}
+
+impl Contents {
+    /// Frames that cost more to process than to send are few in a packet.
+    fn count(&mut self, frame: &Frame<'_>) -> Result<(), DecodeError> {
+        self.acks += usize::from(matches!(frame, Frame::Ack(_)));
+        self.abandons += usize::from(matches!(frame, Frame::Abandon { .. }));
+        if self.acks > 1 || self.abandons > ABANDONS_PER_PACKET {
+            return Err(DecodeError::Invalid {
+                field: "frame count",
+            });
+        }
+        Ok(())
+    }
 }
 
 impl Session {
@@ -42,7 +58,14 @@ impl Session {
         let aead = &*shared.config.aead;
         let header_len = header.encoded_len();
         let phase = header.key_phase;
-        let Ok(opened) = self.keys.open.open(aead, self.keys.algorithm, number, phase, datagram, header_len) else {
+        let Ok(opened) = self.keys.open.open(
+            aead,
+            self.keys.algorithm,
+            number,
+            phase,
+            datagram,
+            header_len,
+        ) else {
             self.statistics.packets_forged += 1;
             return false;
         };
@@ -52,6 +75,8 @@ impl Session {
         self.statistics.packets_received += 1;
         self.liveness.last_received = now;
         if self.is_ending(now) {
+            // Recorded, so that a replay does not draw another CLOSE.
+            self.received.record(number);
             return true;
         }
         self.confirm(now);
@@ -90,7 +115,11 @@ impl Session {
 
     /// The first packet that opens shows that the client holds the keys and received the ACCEPT.
     fn confirm(&mut self, now: Instant) {
-        if let State::Unconfirmed { accept_sent_at, identity } = &mut self.state {
+        if let State::Unconfirmed {
+            accept_sent_at,
+            identity,
+        } = &mut self.state
+        {
             let round_trip = accept_sent_at.map(|sent_at| now.since(sent_at));
             let identity = core::mem::take(identity);
             if let Some(round_trip) = round_trip {
@@ -111,18 +140,31 @@ impl Session {
         let mut reader = Reader::new(content);
         while let Some(frame) = Frame::decode(&mut reader, self.sent.next_number())? {
             contents.is_eliciting |= !matches!(frame, Frame::Ack(_) | Frame::Close { .. });
+            contents.count(&frame)?;
             match frame {
                 Frame::Ping => {}
                 Frame::Ack(ack) => self.handle_ack(now, &ack, shared),
-                Frame::Abandon { first, count } => self.traffic.inbox.handle_abandon(first, count, shared.pool),
+                Frame::Abandon { first, count } => {
+                    self.traffic.inbox.handle_abandon(first, count, shared.pool);
+                }
                 Frame::PathChallenge(data) => self.control.path_response = Some(data),
                 Frame::PathResponse(data) => self.handle_path_response(now, data, shared),
                 Frame::Close { code, reason } => {
                     let reason = alloc::string::String::from_utf8_lossy(reason).into_owned();
-                    self.end(CloseReason::Peer { code: CloseCode(code), reason }, shared);
+                    self.end(
+                        CloseReason::Peer {
+                            code: CloseCode(code),
+                            reason,
+                        },
+                        shared,
+                    );
                     return Ok(());
                 }
                 Frame::Symbol(symbol) => self.handle_symbol(&symbol, contents, shared)?,
+            }
+            if !matches!(self.state, State::Open | State::Finishing { .. }) {
+                // An acknowledgement was what the session waited for to end: nothing follows its last event.
+                return Ok(());
             }
         }
         Ok(())
@@ -138,7 +180,11 @@ impl Session {
             contents.is_refused = true;
             return Ok(());
         }
-        match self.traffic.inbox.handle_symbol(symbol, self.traffic.waiting_bytes, shared.pool) {
+        match self
+            .traffic
+            .inbox
+            .handle_symbol(symbol, self.traffic.waiting_bytes, shared.pool)
+        {
             Taken::Kept => {}
             Taken::Duplicate => self.statistics.symbols_duplicate += 1,
             Taken::Refused => contents.is_refused = true,
@@ -177,11 +223,21 @@ impl Session {
 
     /// An authentic packet from another address: the client has moved, or somebody forwards its packets. The address is tried,
     /// and used once the peer has shown that it receives there. A client's server does not move.
-    fn handle_new_address(&mut self, now: Instant, from: SocketAddr, is_newest: bool, bytes: usize, shared: &mut Shared<'_>) {
+    fn handle_new_address(
+        &mut self,
+        now: Instant,
+        from: SocketAddr,
+        is_newest: bool,
+        bytes: usize,
+        shared: &mut Shared<'_>,
+    ) {
         if self.role == Role::Client || !is_newest {
             return;
         }
-        let is_known = self.validation.as_ref().is_some_and(|validation| validation.address == from);
+        let is_known = self
+            .validation
+            .as_ref()
+            .is_some_and(|validation| validation.address == from);
         if !is_known {
             self.validation = Some(Validation::new(from, shared.entropy.array(), now));
         }
@@ -191,10 +247,18 @@ impl Session {
     }
 
     fn handle_path_response(&mut self, now: Instant, data: [u8; 8], shared: &mut Shared<'_>) {
-        let Some(validation) = self.validation.take_if(|validation| validation.challenge == data) else { return };
+        let Some(validation) = self
+            .validation
+            .take_if(|validation| validation.challenge == data)
+        else {
+            return;
+        };
         self.statistics.address_changes += 1;
+        // The peer counts marks over the whole session.
+        let congestion_marks = self.path.congestion_marks;
         // Nothing measured on the old path holds on the new one. What is under way there is lost, and goes again now.
-        self.path = Path::new(validation.address, self.path.mtu.max());
+        self.path = Path::new(now, validation.address, self.path.mtu.max());
+        self.path.congestion_marks = congestion_marks;
         if let Some(round_trip) = validation.round_trip(now) {
             self.path.rtt.record(round_trip);
         }

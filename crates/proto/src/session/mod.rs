@@ -113,8 +113,8 @@ struct Control {
     path_response: Option<[u8; 8]>,
     /// Runs of blocks that were given up, until the peer has acknowledged hearing of them.
     abandoned: VecDeque<(u64, u64)>,
-    /// The packet that told of the first run.
-    abandon_number: Option<u64>,
+    /// The packet that told of the first runs, and of how many.
+    abandon_told: Option<(u64, u8)>,
 }
 
 /// Where the session stands.
@@ -191,6 +191,8 @@ struct Liveness {
     last_sent: Instant,
     /// When an acknowledgement last told of something new.
     last_acked: Instant,
+    /// When the newest packet that was acknowledged was sent.
+    newest_acked_sent_at: Instant,
     /// When the oldest packet of an unbroken run of losses was sent.
     losses_since: Option<Instant>,
 }
@@ -205,14 +207,23 @@ impl Session {
         shared: &Shared<'_>,
     ) -> Self {
         let aead = &*shared.config.aead;
-        let Established { peer, seal, open, algorithm, parameters } = established;
+        let Established {
+            peer,
+            seal,
+            open,
+            algorithm,
+            parameters,
+        } = established;
         let datagram_max = parameters.datagram_max.min(shared.config.datagram_max);
         let idle_timeout = match parameters.idle_timeout {
             Duration::ZERO => shared.config.idle_timeout,
             theirs => theirs.min(shared.config.idle_timeout),
         };
         let state = match role {
-            Role::Server => State::Unconfirmed { accept_sent_at: Some(now), identity },
+            Role::Server => State::Unconfirmed {
+                accept_sent_at: Some(now),
+                identity,
+            },
             Role::Client => State::Open,
         };
         Self {
@@ -226,21 +237,30 @@ impl Session {
                 first_number: 0,
                 forget_at: None,
             },
-            path: Path::new(remote, datagram_max),
+            path: Path::new(now, remote, datagram_max),
             validation: None,
             clock: ClockOffset::default(),
             sent: SentPackets::default(),
             largest_acked: None,
             received: Received::default(),
             ack: PendingAck::default(),
-            control: Control { ping: role == Role::Client, ..Control::default() },
+            control: Control {
+                ping: role == Role::Client,
+                ..Control::default()
+            },
             traffic: Traffic::default(),
             liveness: Liveness {
                 idle_timeout,
-                keep_alive: shared.config.keep_alive.filter(|_| role == Role::Client),
+                // Well within what the peer, too, waits for.
+                keep_alive: shared
+                    .config
+                    .keep_alive
+                    .filter(|_| role == Role::Client)
+                    .map(|interval| interval.min(idle_timeout / 3)),
                 last_received: now,
                 last_sent: now,
                 last_acked: now,
+                newest_acked_sent_at: now,
                 losses_since: None,
             },
             statistics: SessionStats::default(),
@@ -266,11 +286,17 @@ impl Session {
 
     /// A client's session is open as soon as its server has answered.
     pub(crate) fn announce(&mut self) {
-        self.push_event(Event::Connected { identity: Vec::new() });
+        self.push_event(Event::Connected {
+            identity: Vec::new(),
+        });
     }
 
     pub(crate) fn poll_event(&mut self) -> Option<Event> {
-        let event = if self.traffic.holds_messages { self.pop_other()? } else { self.traffic.events.pop_front()? };
+        let event = if self.traffic.holds_messages {
+            self.pop_other()?
+        } else {
+            self.traffic.events.pop_front()?
+        };
         if let Event::Message { data, .. } = &event {
             self.traffic.waiting_bytes -= data.len();
         }
@@ -280,7 +306,9 @@ impl Session {
     /// The first event that is no message. The end of the session stays behind the messages before it.
     fn pop_other(&mut self) -> Option<Event> {
         let events = &mut self.traffic.events;
-        let position = events.iter().position(|event| !matches!(event, Event::Message { .. }))?;
+        let position = events
+            .iter()
+            .position(|event| !matches!(event, Event::Message { .. }))?;
         if position > 0 && matches!(events[position], Event::Closed { .. }) {
             return None;
         }
@@ -321,7 +349,9 @@ impl Session {
 
     /// Whether nothing is under way in either direction.
     pub(crate) fn is_quiet(&self) -> bool {
-        self.traffic.outbox.is_empty() && !self.traffic.inbox.has_partials() && self.traffic.events.is_empty()
+        self.traffic.outbox.is_empty()
+            && !self.traffic.inbox.has_partials()
+            && self.traffic.events.is_empty()
     }
 
     fn push_event(&mut self, event: Event) {

@@ -6,14 +6,19 @@ use core::net::SocketAddr;
 use super::rounds::sendable;
 use super::{Session, Shared, State};
 use crate::endpoint::{Ecn, Transmit};
-use crate::limits::{MTU_MIN, SYMBOLS_PER_PACKET_MAX, UDP_IP_HEADER};
-use crate::path::Blocked;
+use crate::limits::{ABANDONS_PER_PACKET, MTU_MIN, SYMBOLS_PER_PACKET_MAX, UDP_IP_HEADER};
+use crate::path::{Blocked, Validation};
 use crate::recovery::{PacketState, SentPacket, SymbolRef};
 use crate::time::Instant;
-use crate::wire::{Ack, Frame, HEADER_LEN_MAX, Header, SYMBOL_HEADER, Symbol, TAG_LEN, Writer, symbol_overhead};
+use crate::wire::{
+    Ack, Frame, HEADER_LEN_MAX, Header, SYMBOL_HEADER, Symbol, TAG_LEN, Writer, symbol_overhead,
+};
 
 /// Packets sealed with one generation of keys. AES-GCM allows 2^23 (RFC 9001 section 6.6); far below costs nothing.
 pub(crate) const KEY_UPDATE_PACKETS: u64 = 1 << 21;
+
+/// Packets after which a generation of keys is not used any more, whatever the peer does (RFC 9001 section 6.6).
+const KEY_PACKETS_MAX: u64 = 1 << 23;
 
 /// Candidates of the schedule that are looked at for the spare room of a packet.
 const BUNDLE_LOOKAHEAD: usize = 32;
@@ -34,7 +39,12 @@ struct Draft {
 
 impl Session {
     /// The next datagram to send, if any; `buffer` holds at least [`crate::limits::MTU_MAX`] bytes.
-    pub(crate) fn poll_transmit(&mut self, now: Instant, buffer: &mut [u8], shared: &mut Shared<'_>) -> Option<Transmit> {
+    pub(crate) fn poll_transmit(
+        &mut self,
+        now: Instant,
+        buffer: &mut [u8],
+        shared: &mut Shared<'_>,
+    ) -> Option<Transmit> {
         match &mut self.state {
             // An unconfirmed client hears nothing but its ACCEPT, which the endpoint sends.
             State::Closed | State::Unconfirmed { .. } => return None,
@@ -46,7 +56,8 @@ impl Session {
             }
             _ => {}
         }
-        if self.sent.is_full() {
+        let is_key_spent = self.sent.next_number() - self.keys.first_number >= KEY_PACKETS_MAX;
+        if self.sent.is_full() || is_key_spent {
             return None;
         }
         self.update_keys(now, shared);
@@ -57,9 +68,27 @@ impl Session {
         Some(self.seal(now, draft, self.path.remote, buffer))
     }
 
+    /// Whether [`Session::poll_transmit`] would surely find nothing: a quick look that spares visiting the session again.
+    pub(crate) fn has_nothing_to_send(&self, now: Instant) -> bool {
+        matches!(self.state, State::Open | State::Finishing { .. })
+            && self.traffic.schedule.is_empty()
+            && self.traffic.paced_until.is_none()
+            && !self.ack.is_due
+            && !self.control.ping
+            && self.control.path_response.is_none()
+            && self.control.abandoned.is_empty()
+            && self.validation.is_none()
+            && self.path.mtu.poll_probe(now).is_none()
+    }
+
     fn draft(&self, writer: &mut Writer<'_>) -> Draft {
         let number = self.sent.next_number();
-        let header = Header::for_number(self.peer, self.keys.seal.phase(), number, self.largest_acked);
+        let header = Header::for_number(
+            self.peer,
+            self.keys.seal.phase(),
+            number,
+            self.largest_acked,
+        );
         header.encode(writer);
         Draft {
             number,
@@ -80,7 +109,7 @@ impl Session {
         let wants_control = self.ack.is_due
             || self.control.ping
             || self.control.path_response.is_some()
-            || (!self.control.abandoned.is_empty() && self.control.abandon_number.is_none());
+            || self.wants_abandon();
         if !has_symbols && !wants_control {
             return self.compose_probe(now, buffer);
         }
@@ -92,6 +121,13 @@ impl Session {
         if has_symbols {
             self.write_symbols(now, &mut draft, &mut writer);
         }
+        // (A symbol reaches to the end of its packet, so nothing can follow one.)
+        let is_padded = draft.symbol_count == 0 && writer.len() > draft.header_len;
+        if is_padded && writer.len() + TAG_LEN < Validation::PACKET_LEN {
+            // A packet from a new address must be as large as the challenge that it leads to.
+            let padding = Validation::PACKET_LEN - TAG_LEN - writer.len();
+            writer.space(padding)?.fill(0);
+        }
         draft.len = writer.finish()?;
         (draft.len > draft.header_len).then_some(draft)
     }
@@ -100,8 +136,14 @@ impl Session {
     /// address, a black hole): they are tried as they are, since symbols of two sizes cannot rebuild one block.
     fn packet_len_max(&self) -> usize {
         let mtu = self.path.mtu.current();
-        let first = self.traffic.schedule.get(0).and_then(|number| self.traffic.outbox.block(number));
-        first.map_or(mtu, |block| mtu.max(block.symbol_len() + HEADER_LEN_MAX + SYMBOL_HEADER + TAG_LEN))
+        let first = self
+            .traffic
+            .schedule
+            .get(0)
+            .and_then(|number| self.traffic.outbox.block(number));
+        first.map_or(mtu, |block| {
+            mtu.max(block.symbol_len() + HEADER_LEN_MAX + SYMBOL_HEADER + TAG_LEN)
+        })
     }
 
     /// Whether the schedule's first symbol may leave now; notes until when the pacer holds it.
@@ -109,7 +151,11 @@ impl Session {
         if self.traffic.schedule.is_empty() {
             return false;
         }
-        let first = self.traffic.schedule.get(0).and_then(|number| self.traffic.outbox.block(number));
+        let first = self
+            .traffic
+            .schedule
+            .get(0)
+            .and_then(|number| self.traffic.outbox.block(number));
         let size = first.map_or(0, |block| block.symbol_len()) + 7 + SYMBOL_HEADER + TAG_LEN;
         match self.path.may_send(now, size) {
             Ok(()) => true,
@@ -125,9 +171,18 @@ impl Session {
         if self.ack.is_due {
             let ranges = self.received.ranges();
             if ranges.largest().is_some() {
-                let delay_us = now.since(self.ack.largest_at).as_micros().min(u128::from(u32::MAX)) as u32;
+                let delay_us = now
+                    .since(self.ack.largest_at)
+                    .as_micros()
+                    .min(u128::from(u32::MAX)) as u32;
                 let received_at = self.ack.largest_at.wire_micros();
-                Ack { ranges, received_at, delay_us, ce_count: self.ack.ce_count }.encode(writer);
+                Ack {
+                    ranges,
+                    received_at,
+                    delay_us,
+                    ce_count: self.ack.ce_count,
+                }
+                .encode(writer);
             }
             self.ack.is_due = false;
         }
@@ -139,11 +194,21 @@ impl Session {
             Frame::PathResponse(data).encode(writer);
             draft.is_eliciting = true;
         }
-        if let Some(&(first, count)) = self.control.abandoned.front().filter(|_| self.control.abandon_number.is_none()) {
-            Frame::Abandon { first, count }.encode(writer);
-            self.control.abandon_number = Some(draft.number);
+        if self.wants_abandon() {
+            let runs = self.control.abandoned.iter().take(ABANDONS_PER_PACKET);
+            let mut told = 0;
+            for &(first, count) in runs {
+                Frame::Abandon { first, count }.encode(writer);
+                told += 1;
+            }
+            self.control.abandon_told = Some((draft.number, told));
             draft.is_eliciting = true;
         }
+    }
+
+    /// Whether the peer is to hear of blocks that were given up. One packet at a time tells of them.
+    fn wants_abandon(&self) -> bool {
+        !self.control.abandoned.is_empty() && self.control.abandon_told.is_none()
     }
 
     /// Fills the packet with symbols: the schedule's first block's, then what fits of others; one of each block, so that a lost
@@ -151,15 +216,21 @@ impl Session {
     fn write_symbols(&mut self, now: Instant, draft: &mut Draft, writer: &mut Writer<'_>) {
         let mut pending: Option<u64> = None;
         let mut position = 0;
-        while draft.symbol_count + usize::from(pending.is_some()) < SYMBOLS_PER_PACKET_MAX && position < BUNDLE_LOOKAHEAD {
-            let Some(number) = self.traffic.schedule.get(position) else { break };
+        while draft.symbol_count + usize::from(pending.is_some()) < SYMBOLS_PER_PACKET_MAX
+            && position < BUNDLE_LOOKAHEAD
+        {
+            let Some(number) = self.traffic.schedule.get(position) else {
+                break;
+            };
             let Some(block) = sendable(self.traffic.outbox.block(number)) else {
                 position += 1;
                 continue;
             };
-            let before = pending.and_then(|number| self.traffic.outbox.block(number)).map_or(0, |block| {
-                symbol_overhead(block.symbol_len()) + block.symbol_len()
-            });
+            let before = pending
+                .and_then(|number| self.traffic.outbox.block(number))
+                .map_or(0, |block| {
+                    symbol_overhead(block.symbol_len()) + block.symbol_len()
+                });
             if before + SYMBOL_HEADER + block.symbol_len() > writer.room() {
                 if pending.is_none() {
                     // Not even alone beside what is already in the packet: it goes in the next one.
@@ -189,12 +260,21 @@ impl Session {
         draft: &mut Draft,
         writer: &mut Writer<'_>,
     ) -> bool {
-        let Some(block) = self.traffic.outbox.block_mut(number) else { return false };
+        let Some(block) = self.traffic.outbox.block_mut(number) else {
+            return false;
+        };
         let esi = block.next_esi();
         let len = block.symbol_len();
-        let header = Symbol { source_symbols: block.source_symbols, truncated_block: number as u16, esi, data: &[] };
+        let header = Symbol {
+            source_symbols: block.source_symbols,
+            truncated_block: number as u16,
+            esi,
+            data: &[],
+        };
         header.encode_header(writer, (!is_last).then_some(len));
-        let Some(space) = writer.space(len) else { return false };
+        let Some(space) = writer.space(len) else {
+            return false;
+        };
         block.write_symbol(esi, space);
         block.sent = block.sent.saturating_add(1);
         block.to_send -= 1;
@@ -209,7 +289,9 @@ impl Session {
             block.round_ends = Some(ends);
         }
         self.arm(number);
-        let Some(message) = self.traffic.outbox.message_mut(slot) else { return false };
+        let Some(message) = self.traffic.outbox.message_mut(slot) else {
+            return false;
+        };
         message.first_sent_at.get_or_insert(now);
         if is_done {
             let order = message.deadline.unwrap_or(crate::schedule::NO_DEADLINE);
@@ -244,26 +326,33 @@ impl Session {
     /// Seals and remembers the packet.
     fn seal(&mut self, now: Instant, draft: Draft, to: SocketAddr, buffer: &mut [u8]) -> Transmit {
         let len = draft.len + TAG_LEN;
-        self.keys.seal.seal(draft.number, &mut buffer[..len], draft.header_len);
+        self.keys
+            .seal
+            .seal(draft.number, &mut buffer[..len], draft.header_len);
         let counts = draft.is_eliciting && !draft.is_probe;
         let packet = SentPacket {
             sent_at: now,
             lost_at: now,
             bytes: len as u16,
             symbols: draft.symbol_count as u8,
-            state: if draft.is_eliciting { PacketState::Outstanding } else { PacketState::Settled },
+            state: if draft.is_eliciting {
+                PacketState::Outstanding
+            } else {
+                PacketState::Settled
+            },
             is_probe: draft.is_probe,
             first_symbol: 0,
         };
         self.sent.push(packet);
         if counts {
-            self.path.congestion.on_sent(len);
+            self.path.congestion.on_sent(now, len);
             self.path.pacer.on_sent(len);
         }
         if draft.symbol_count > 0 {
             self.statistics.symbols_sent += draft.symbol_count as u64;
             self.statistics.symbol_bytes += draft.symbol_bytes as u64;
-            self.statistics.encapsulation_bytes += (len + UDP_IP_HEADER - draft.symbol_bytes) as u64;
+            self.statistics.encapsulation_bytes +=
+                (len + UDP_IP_HEADER - draft.symbol_bytes) as u64;
         }
         self.statistics.packets_sent += 1;
         self.liveness.last_sent = now;
@@ -271,13 +360,20 @@ impl Session {
             // Nothing waits for it: keeps the list of packets short while only acknowledgements are sent.
             self.sent.prune(self.lost_before(now));
         }
-        let ecn = if draft.is_eliciting { Ecn::Ect0 } else { Ecn::NotEct };
+        let ecn = if draft.is_eliciting {
+            Ecn::Ect0
+        } else {
+            Ecn::NotEct
+        };
         Transmit { to, len, ecn }
     }
 
     /// Asks the peer to show itself at a new address.
     fn transmit_challenge(&mut self, now: Instant, buffer: &mut [u8]) -> Option<Transmit> {
-        let validation = self.validation.as_ref().filter(|validation| validation.may_send(now))?;
+        let validation = self
+            .validation
+            .as_ref()
+            .filter(|validation| validation.may_send(now))?;
         let (address, challenge) = (validation.address, validation.challenge);
         let mut writer = Writer::new(&mut buffer[..usize::from(MTU_MIN) - TAG_LEN]);
         let mut draft = self.draft(&mut writer);
@@ -292,11 +388,17 @@ impl Session {
     }
 
     fn transmit_close(&mut self, now: Instant, buffer: &mut [u8]) -> Option<Transmit> {
-        let State::Closing { code, reason, .. } = &self.state else { return None };
+        let State::Closing { code, reason, .. } = &self.state else {
+            return None;
+        };
         let (code, reason) = (*code, reason.clone());
         let mut writer = Writer::new(&mut buffer[..usize::from(MTU_MIN) - TAG_LEN]);
         let mut draft = self.draft(&mut writer);
-        Frame::Close { code: code.0, reason: reason.as_bytes() }.encode(&mut writer);
+        Frame::Close {
+            code: code.0,
+            reason: reason.as_bytes(),
+        }
+        .encode(&mut writer);
         draft.len = writer.finish()?;
         Some(self.seal(now, draft, self.path.remote, buffer))
     }
@@ -304,11 +406,17 @@ impl Session {
     /// Goes on with the next keys when it is time, and the peer has seen the current ones.
     fn update_keys(&mut self, now: Instant, shared: &Shared<'_>) {
         let next = self.sent.next_number();
-        let is_seen = self.largest_acked.is_some_and(|acked| acked >= self.keys.first_number);
+        let is_seen = self
+            .largest_acked
+            .is_some_and(|acked| acked >= self.keys.first_number);
         let is_peer_ahead = self.keys.open.generation() > self.keys.seal.generation();
         let is_worn = next - self.keys.first_number >= shared.config.key_update_packets;
+        // A side that only acknowledges hears nothing of its packets unless it asks.
+        self.control.ping |= is_worn && !is_seen && next.is_multiple_of(64);
         if is_peer_ahead || (is_worn && is_seen && self.keys.forget_at.is_none_or(|at| now >= at)) {
-            self.keys.seal.update(&*shared.config.aead, self.keys.algorithm);
+            self.keys
+                .seal
+                .update(&*shared.config.aead, self.keys.algorithm);
             self.keys.first_number = next;
             self.statistics.key_updates += 1;
         }

@@ -38,11 +38,19 @@ impl Session {
         let round_time = self.path.round_time();
         let residual = self.clock.residual(now).unwrap_or_default();
         let loss = self.path.loss.upper_bound();
-        let Some(block) = self.traffic.outbox.block(number) else { return };
-        let Some(message) = self.traffic.outbox.message(block.message) else { return };
+        let Some(block) = self.traffic.outbox.block(number) else {
+            return;
+        };
+        let Some(message) = self.traffic.outbox.message(block.message) else {
+            return;
+        };
         let (deadline, options) = (message.deadline, message.options);
         let time_left = deadline.map_or(Duration::MAX, |deadline| deadline.since(now));
-        let rounds_left = if deadline.is_some() { self.path.rounds_within(time_left, residual) } else { 0 };
+        let rounds_left = if deadline.is_some() {
+            self.path.rounds_within(time_left, residual)
+        } else {
+            0
+        };
         let is_first = block.sent == 0;
         let action = if rounds_left == 0 {
             // No deadline, or none that can be kept: nothing to buy with redundancy.
@@ -71,7 +79,9 @@ impl Session {
         }
         let last_acked = self.liveness.last_acked;
         let flight_from = self.sent.next_number();
-        let Some(block) = self.traffic.outbox.block_mut(number) else { return };
+        let Some(block) = self.traffic.outbox.block_mut(number) else {
+            return;
+        };
         let was_queued = block.to_send > 0;
         block.to_send = action.symbols.min(FLIGHT_MAX);
         block.flight_from = flight_from;
@@ -80,7 +90,11 @@ impl Session {
         block.reordering_ends = None;
         // Inside the deadline there is no backoff. After it (or without one) each round that nobody answered doubles the next.
         let was_silent = block.sent > 0 && last_acked < block.flight_began;
-        block.backoff = if rounds_left == 0 && was_silent { (block.backoff + 1).min(16) } else { 0 };
+        block.backoff = if rounds_left == 0 && was_silent {
+            (block.backoff + 1).min(16)
+        } else {
+            0
+        };
         block.flight_began = now;
         block.round_ends = None;
         if block.to_send == 0 {
@@ -100,7 +114,9 @@ impl Session {
     /// When the round of a block ends whose last symbol leaves now.
     pub(super) fn round_end(&self, now: Instant, backoff: u8) -> Instant {
         let round_time = self.path.round_time();
-        now + round_time.saturating_mul(1 << backoff.min(16)).min(BACKOFF_MAX.max(round_time))
+        now + round_time
+            .saturating_mul(1 << backoff.min(16))
+            .min(BACKOFF_MAX.max(round_time))
     }
 
     /// Sees to it that the session wakes when the block is due.
@@ -110,8 +126,12 @@ impl Session {
 
     /// The same, but not before `earliest`: whatever a block's state says, its timer cannot spin.
     pub(super) fn arm_not_before(&mut self, number: u64, earliest: Instant) {
-        let Some(block) = self.traffic.outbox.block_mut(number) else { return };
-        let Some(due) = block.due().map(|due| due.max(earliest)) else { return };
+        let Some(block) = self.traffic.outbox.block_mut(number) else {
+            return;
+        };
+        let Some(due) = block.due().map(|due| due.max(earliest)) else {
+            return;
+        };
         if block.armed.is_none_or(|armed| due < armed) {
             block.armed = Some(due);
             self.traffic.timers.push(Reverse((due, number)));
@@ -121,8 +141,10 @@ impl Session {
     /// Something of the block was acknowledged, or taken for lost: is its flight settled?
     pub(super) fn settle_flight(&mut self, now: Instant, number: u64, shared: &mut Shared<'_>) {
         self.lose_overtaken(now, number);
-        let Some(block) = self.traffic.outbox.block(number) else { return };
-        if block.unaccounted > 0 || block.to_send > 0 || block.is_complete() {
+        let Some(block) = self.traffic.outbox.block(number) else {
+            return;
+        };
+        if !block.is_round_over() || block.is_complete() {
             return;
         }
         self.end_round(now, number, shared);
@@ -131,7 +153,9 @@ impl Session {
     /// Takes the symbols for lost that a later one of their flight has overtaken.
     fn lose_overtaken(&mut self, now: Instant, number: u64) {
         let allowance = self.path.reordering.allowance();
-        let Some(block) = self.traffic.outbox.block_mut(number) else { return };
+        let Some(block) = self.traffic.outbox.block_mut(number) else {
+            return;
+        };
         let (from, to) = (block.flight_from, block.flight_acked_to);
         if from >= to || block.unaccounted == 0 {
             block.reordering_ends = None;
@@ -155,7 +179,9 @@ impl Session {
 
     /// The round time is over: what is unaccounted for is lost.
     pub(super) fn expire_round(&mut self, now: Instant, number: u64, shared: &mut Shared<'_>) {
-        let Some(block) = self.traffic.outbox.block_mut(number) else { return };
+        let Some(block) = self.traffic.outbox.block_mut(number) else {
+            return;
+        };
         block.round_ends = None;
         let from = block.flight_from;
         for packet in from..self.sent.next_number() {
@@ -170,7 +196,12 @@ impl Session {
     pub(super) fn resume_after_silence(&mut self, now: Instant) {
         let mut number = self.traffic.outbox.oldest_block();
         while number < self.traffic.outbox.next_block() {
-            if let Some(block) = self.traffic.outbox.block_mut(number).filter(|block| block.backoff > 0) {
+            if let Some(block) = self
+                .traffic
+                .outbox
+                .block_mut(number)
+                .filter(|block| block.backoff > 0)
+            {
                 block.backoff = 0;
                 block.round_ends = block.round_ends.map(|_| now);
                 self.arm(number);
@@ -180,7 +211,9 @@ impl Session {
     }
 
     fn end_round(&mut self, now: Instant, number: u64, shared: &mut Shared<'_>) {
-        let Some(block) = self.traffic.outbox.block(number) else { return };
+        let Some(block) = self.traffic.outbox.block(number) else {
+            return;
+        };
         if block.sent > 0 {
             let size = block.symbol_len() + crate::wire::SYMBOL_HEADER + crate::wire::TAG_LEN + 7;
             if block.flight_acked {
@@ -195,8 +228,14 @@ impl Session {
 
     /// A message's own time is over, and it was not to be delivered late.
     pub(super) fn drop_late(&mut self, now: Instant, slot: u32, shared: &mut Shared<'_>) {
-        let Some(message) = self.traffic.outbox.message(slot) else { return };
-        debug_assert_eq!(message.options.when_late, WhenLate::Drop, "only these have a time to be dropped at");
+        let Some(message) = self.traffic.outbox.message(slot) else {
+            return;
+        };
+        debug_assert_eq!(
+            message.options.when_late,
+            WhenLate::Drop,
+            "only these have a time to be dropped at"
+        );
         let why = self.miss_reason(now, slot);
         self.give_up_message(slot, Outcome::Dropped { why }, shared);
         self.after_outcome(now, shared);
@@ -204,7 +243,9 @@ impl Session {
 
     /// Takes a message out without its delivery having been seen; the peer is told not to wait.
     pub(super) fn give_up_message(&mut self, slot: u32, outcome: Outcome, shared: &mut Shared<'_>) {
-        let Some(message) = self.traffic.outbox.message(slot) else { return };
+        let Some(message) = self.traffic.outbox.message(slot) else {
+            return;
+        };
         let (first, count) = (message.first_block, u64::from(message.blocks));
         let order = message.deadline.unwrap_or(NO_DEADLINE);
         let mut was_sent = false;
@@ -218,16 +259,24 @@ impl Session {
         if was_sent {
             self.abandon(first, count);
         }
-        let Some(message) = self.traffic.outbox.remove_message(slot) else { return };
+        let Some(message) = self.traffic.outbox.remove_message(slot) else {
+            return;
+        };
         self.statistics.messages_dropped += 1;
-        self.push_event(Event::Outcome { message: message.id, outcome });
+        self.push_event(Event::Outcome {
+            message: message.id,
+            outcome,
+        });
     }
 
     fn abandon(&mut self, first: u64, count: u64) {
         let waiting = &mut self.control.abandoned;
         let len = waiting.len();
         // The run that is being told is not changed under way.
-        let is_fixed = self.control.abandon_number.is_some() && len == 1;
+        let is_fixed = self
+            .control
+            .abandon_told
+            .is_some_and(|told| usize::from(told.1) == len);
         match waiting.back_mut() {
             Some(last) if last.0 + last.1 == first && !is_fixed => last.1 += count,
             _ if len < crate::limits::ABANDON_MAX => waiting.push_back((first, count)),
@@ -251,9 +300,13 @@ impl Session {
 
     /// Why a message missed its deadline, or is about to.
     pub(super) fn miss_reason(&self, now: Instant, slot: u32) -> MissReason {
-        let Some(message) = self.traffic.outbox.message(slot) else { return MissReason::Closed };
+        let Some(message) = self.traffic.outbox.message(slot) else {
+            return MissReason::Closed;
+        };
         let least = self.path.owd.min();
-        let Some(first_sent_at) = message.first_sent_at else { return MissReason::Queue };
+        let Some(first_sent_at) = message.first_sent_at else {
+            return MissReason::Queue;
+        };
         let deadline = message.deadline.unwrap_or(now);
         if first_sent_at + least > deadline && message.accepted_at + least <= deadline {
             return MissReason::Queue;
@@ -261,19 +314,28 @@ impl Session {
         if self.liveness.last_acked < first_sent_at && message.lost_symbols > 0 {
             return MissReason::PathDown;
         }
-        if message.lost_symbols > 0 { MissReason::Loss } else { MissReason::Delay }
+        if message.lost_symbols > 0 {
+            MissReason::Loss
+        } else {
+            MissReason::Delay
+        }
     }
 
     /// Probability of a miss and expected symbols of a block.
-    pub(super) fn predict_block(&self, situation: &Situation, miss_target: f32, shared: &Shared<'_>) -> (f64, f64) {
+    pub(super) fn predict_block(
+        &self,
+        situation: &Situation,
+        miss_target: f32,
+        shared: &Shared<'_>,
+    ) -> (f64, f64) {
         let policy = shared.config.policies.policy(miss_target);
         let loss = self.path.loss.mean();
         if situation.rounds_left == 0 {
             return (1.0, f64::from(situation.deficit) / (1.0 - loss.min(0.99)));
         }
-        let on_time = self.on_time_by_round(situation);
-        let miss = predict_miss(policy, situation, loss, &on_time);
-        (miss, expected_cost(policy, situation, loss, &on_time))
+        let (first, later) = self.on_time_by_round(situation);
+        let miss = 1.0 - first * (1.0 - predict_miss(policy, situation, loss, &later));
+        (miss, expected_cost(policy, situation, loss, &later))
     }
 
     fn predict_message(&mut self, situation: &Situation, policy: &dyn Policy, slot: u32) {
@@ -281,8 +343,10 @@ impl Session {
         let miss = match self.traffic.prediction.filter(|(last, _)| *last == key) {
             Some((_, miss)) => miss,
             None => {
-                let on_time = self.on_time_by_round(situation);
-                let miss = predict_miss(policy, situation, self.path.loss.mean(), &on_time);
+                let (first, later) = self.on_time_by_round(situation);
+                let miss = 1.0
+                    - first
+                        * (1.0 - predict_miss(policy, situation, self.path.loss.mean(), &later));
                 self.traffic.prediction = Some((key, miss));
                 miss
             }
@@ -301,7 +365,10 @@ impl Session {
             source_symbols: situation.source_symbols,
             rounds: (situation.rounds_left, situation.rounds_planned),
             time_left: situation.time_left,
-            loss: (situation.loss.to_bits() >> 20, (self.path.loss.mean() as f32).to_bits() >> 20),
+            loss: (
+                situation.loss.to_bits() >> 20,
+                (self.path.loss.mean() as f32).to_bits() >> 20,
+            ),
             acked: if acked < 256 { acked } else { acked | 31 },
         }
     }
@@ -313,21 +380,30 @@ impl Session {
         }
     }
 
-    /// Probability that a symbol of the n-th round from now, if it is not lost, comes in time.
-    fn on_time_by_round(&self, situation: &Situation) -> [f64; PREDICTED_ROUNDS] {
-        let mut on_time = [1.0; PREDICTED_ROUNDS];
+    /// Probability that the first flight comes in time, loss aside; and that a symbol of each round does, given that.
+    ///
+    /// The symbols of a flight share the delay of their moment: when it is too long for one, it is for all, and no redundancy
+    /// helps. What a later round adds to that is counted symbol by symbol.
+    fn on_time_by_round(&self, situation: &Situation) -> (f64, [f64; PREDICTED_ROUNDS]) {
+        let first = self.path.on_time(situation.time_left);
+        let mut later = [1.0; PREDICTED_ROUNDS];
         let rounds = usize::from(situation.rounds_left).min(PREDICTED_ROUNDS);
-        for (round, share) in on_time.iter_mut().enumerate().take(rounds) {
+        for (round, share) in later.iter_mut().enumerate().take(rounds).skip(1) {
             // A later round begins when feedback is back, mostly; at the latest when the round time is over.
             let begins = self.path.rtt.smoothed().saturating_mul(round as u32);
-            *share = self.path.on_time(situation.time_left.saturating_sub(begins));
+            let in_time = self
+                .path
+                .on_time(situation.time_left.saturating_sub(begins));
+            *share = (in_time / first.max(1e-9)).min(1.0);
         }
-        on_time
+        (first, later)
     }
 
     /// Adds what was predicted of a message to the statistics.
     pub(super) fn note_prediction(&mut self, slot: u32) {
-        let Some(message) = self.traffic.outbox.message(slot) else { return };
+        let Some(message) = self.traffic.outbox.message(slot) else {
+            return;
+        };
         if message.deadline.is_some() {
             self.statistics.messages_promised += 1;
             self.statistics.predicted_misses += 1.0 - message.predicted_on_time;
@@ -336,8 +412,13 @@ impl Session {
 
     /// Whether packet `number` is under way and holds a symbol of `block`.
     fn holds_symbol_of(&self, number: u64, block: u64) -> bool {
-        self.sent.get(number).is_some_and(|packet| packet.state == crate::recovery::PacketState::Outstanding)
-            && self.sent.symbols_of(number).any(|position| self.sent.symbol(position).block == block)
+        self.sent
+            .get(number)
+            .is_some_and(|packet| packet.state == crate::recovery::PacketState::Outstanding)
+            && self
+                .sent
+                .symbols_of(number)
+                .any(|position| self.sent.symbol(position).block == block)
     }
 }
 

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use super::{CloseReason, Session, Shared, State};
-use crate::limits::{MESSAGE_MAX, SEND_MESSAGES_MAX, SEND_QUEUE_MAX};
+use crate::limits::{EVENTS_MAX, MESSAGE_MAX, SEND_MESSAGES_MAX, SEND_QUEUE_MAX};
 use crate::message::{Block, Cut, OutgoingMessage, cut_evenly};
 use crate::pool::Pool;
 use crate::stream::{Forecast, MessageId, SendOptions, WhenLate};
@@ -42,8 +42,14 @@ pub enum SendError {
 impl core::fmt::Display for SendError {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
-            Self::Full { limit } => write!(f, "the session holds {limit} bytes of unsent messages: wait until it is writable"),
-            Self::TooLarge { size, limit } => write!(f, "a message of {size} bytes is over the limit of {limit} bytes"),
+            Self::Full { limit } => write!(
+                f,
+                "the session holds {limit} bytes of unsent messages: wait until it is writable"
+            ),
+            Self::TooLarge { size, limit } => write!(
+                f,
+                "a message of {size} bytes is over the limit of {limit} bytes"
+            ),
             Self::Options { what } => write!(f, "send option out of range: {what}"),
             Self::Closed { why: Some(why) } => write!(f, "the session is closed: {why}"),
             Self::Closed { why: None } => f.write_str("the session is closed"),
@@ -72,15 +78,27 @@ impl Session {
         shared: &mut Shared<'_>,
     ) -> Result<MessageId, SendError> {
         check(data.len(), &options)?;
+        if stream >= 1 << 62 {
+            return Err(SendError::Options {
+                what: "stream must be below 2^62",
+            });
+        }
         if !matches!(self.state, State::Open) {
             return Err(SendError::Closed { why: None });
         }
         let plan = self.plan(stream, data.len(), &options, now, shared);
         let outbox = &self.traffic.outbox;
-        let outbox_full = outbox.messages() >= SEND_MESSAGES_MAX || !outbox.has_block_numbers(plan.blocks);
-        if outbox_full || outbox.held_bytes() + data.len() + plan.blocks * Preamble::LEN_MAX > SEND_QUEUE_MAX {
+        let is_heard = self.traffic.events.len() < EVENTS_MAX;
+        let outbox_full = !is_heard
+            || outbox.messages() >= SEND_MESSAGES_MAX
+            || !outbox.has_block_numbers(plan.blocks);
+        if outbox_full
+            || outbox.held_bytes() + data.len() + plan.blocks * Preamble::LEN_MAX > SEND_QUEUE_MAX
+        {
             self.traffic.was_full = true;
-            return Err(SendError::Full { limit: SEND_QUEUE_MAX });
+            return Err(SendError::Full {
+                limit: SEND_QUEUE_MAX,
+            });
         }
         let id = MessageId(self.traffic.next_message);
         self.traffic.next_message += 1;
@@ -103,11 +121,24 @@ impl Session {
         let mut rest = data;
         for index in 0..plan.blocks {
             let preamble = preamble(index, stream, data.len());
-            let room = if index + 1 == plan.blocks { rest.len() } else { plan.full_block() - preamble.encoded_len() };
+            let room = if index + 1 == plan.blocks {
+                rest.len()
+            } else {
+                plan.full_block() - preamble.encoded_len()
+            };
             let (content, later) = rest.split_at(room.min(rest.len()));
             rest = later;
-            let cut = if plan.blocks == 1 { plan.cut } else { plan.cut_of_part(content.len() + preamble.encoded_len()) };
-            let mut block = Block::new(self.traffic.outbox.next_block(), slot, cut, encode(&preamble, content, shared.pool));
+            let cut = if plan.blocks == 1 {
+                plan.cut
+            } else {
+                plan.cut_of_part(content.len() + preamble.encoded_len())
+            };
+            let mut block = Block::new(
+                self.traffic.outbox.next_block(),
+                slot,
+                cut,
+                encode(&preamble, content, shared.pool),
+            );
             block.rounds_planned = plan.rounds;
             block.drop_at = drop_at;
             self.statistics.source_symbols += u64::from(block.source_symbols);
@@ -133,11 +164,19 @@ impl Session {
         check(len, options)?;
         let plan = self.plan(0, len, options, now, shared);
         let time_left = options.within.unwrap_or(Duration::MAX);
-        let (miss, symbols) = self.predict_block(&plan.situation(time_left, self), options.miss_target(), shared);
+        let (miss, symbols) = self.predict_block(
+            &plan.situation(time_left, self),
+            options.miss_target(),
+            shared,
+        );
         let k = f64::from(plan.cut.source_symbols);
         let packet = (plan.cut.symbol_len + crate::message::PACKET_OVERHEAD) as f64;
         Ok(Forecast {
-            on_time: if options.within.is_some() { libm::pow(1.0 - miss, plan.blocks as f64) } else { 1.0 },
+            on_time: if options.within.is_some() {
+                libm::pow(1.0 - miss, plan.blocks as f64)
+            } else {
+                1.0
+            },
             symbols_per_source_symbol: symbols / k,
             bytes: symbols * packet * plan.blocks as f64,
             source_symbols: plan.cut.source_symbols,
@@ -145,9 +184,18 @@ impl Session {
         })
     }
 
-    fn plan(&mut self, stream: u64, len: usize, options: &SendOptions, now: Instant, shared: &Shared<'_>) -> Plan {
+    fn plan(
+        &mut self,
+        stream: u64,
+        len: usize,
+        options: &SendOptions,
+        now: Instant,
+        shared: &Shared<'_>,
+    ) -> Plan {
         let rounds = match options.within {
-            Some(within) => self.path.rounds_within(within, self.clock.residual(now).unwrap_or_default()),
+            Some(within) => self
+                .path
+                .rounds_within(within, self.clock.residual(now).unwrap_or_default()),
             None => u16::MAX,
         };
         let loss = self.path.loss.upper_bound();
@@ -157,15 +205,37 @@ impl Session {
         let block_len = len + preamble(0, stream, len).encoded_len();
         let forced = options.source_symbols;
         // Without a deadline there is no redundancy, and the fewest symbols are the cheapest.
-        let forced = if options.within.is_none() { forced.or(Some(1)) } else { forced };
-        match self.traffic.split.single_block(block_len, mtu, forced, policy, rounds.max(1), loss, miss) {
-            Some(cut) => Plan { cut, rounds, loss, blocks: 1 },
+        let forced = if options.within.is_none() {
+            forced.or(Some(1))
+        } else {
+            forced
+        };
+        match self.traffic.split.single_block(
+            block_len,
+            mtu,
+            forced,
+            policy,
+            rounds.max(1),
+            loss,
+            miss,
+        ) {
+            Some(cut) => Plan {
+                cut,
+                rounds,
+                loss,
+                blocks: 1,
+            },
             None => {
                 let cut = cut_evenly(mtu);
                 let full = usize::from(cut.source_symbols) * cut.symbol_len;
                 let first = full - preamble(0, stream, len).encoded_len();
                 let later = full - preamble(1, stream, len).encoded_len();
-                Plan { cut, rounds, loss, blocks: 1 + (len - first).div_ceil(later) }
+                Plan {
+                    cut,
+                    rounds,
+                    loss,
+                    blocks: 1 + (len - first).div_ceil(later),
+                }
             }
         }
     }
@@ -199,19 +269,36 @@ impl Plan {
 
 fn check(len: usize, options: &SendOptions) -> Result<(), SendError> {
     if len > MESSAGE_MAX {
-        return Err(SendError::TooLarge { size: len, limit: MESSAGE_MAX });
+        return Err(SendError::TooLarge {
+            size: len,
+            limit: MESSAGE_MAX,
+        });
     }
     if !(options.on_time > 0.0 && options.on_time < 1.0) {
-        return Err(SendError::Options { what: "on_time must be above 0 and below 1" });
+        return Err(SendError::Options {
+            what: "on_time must be above 0 and below 1",
+        });
     }
-    if options.source_symbols.is_some_and(|count| !(1..=64).contains(&count)) {
-        return Err(SendError::Options { what: "source_symbols must be 1 to 64" });
+    if options
+        .source_symbols
+        .is_some_and(|count| !(1..=64).contains(&count))
+    {
+        return Err(SendError::Options {
+            what: "source_symbols must be 1 to 64",
+        });
     }
     Ok(())
 }
 
 fn preamble(index: usize, stream: u64, message_len: usize) -> Preamble {
-    if index == 0 { Preamble::First { stream, message_len } } else { Preamble::Later { index: index as u8 } }
+    if index == 0 {
+        Preamble::First {
+            stream,
+            message_len,
+        }
+    } else {
+        Preamble::Later { index: index as u8 }
+    }
 }
 
 fn encode(preamble: &Preamble, content: &[u8], pool: &mut Pool) -> Vec<u8> {

@@ -18,11 +18,28 @@ impl Session {
         let idle = Some(self.liveness.last_received + self.liveness.idle_timeout);
         let keep_alive = self.keep_alive_at();
         let block = self.traffic.timers.peek().map(|entry| entry.0.0);
-        let validation = self.validation.as_ref().map(crate::path::Validation::next_at);
-        let probe = self.path.mtu.next_at().filter(|_| self.may_probe());
-        [idle, keep_alive, block, self.sweep_at(), self.traffic.paced_until, validation, probe]
-            .into_iter()
-            .fold(None, earliest)
+        let validation = self
+            .validation
+            .as_ref()
+            .map(crate::path::Validation::next_at);
+        let may_send = !self.sent.is_full();
+        let probe = self
+            .path
+            .mtu
+            .next_at()
+            .filter(|_| may_send && self.may_probe());
+        let paced = self.traffic.paced_until.filter(|_| may_send);
+        [
+            idle,
+            keep_alive,
+            block,
+            self.sweep_at(),
+            paced,
+            validation,
+            probe,
+        ]
+        .into_iter()
+        .fold(None, earliest)
     }
 
     /// A packet that no round waits for any more is lost a little after the round time: its message may be complete.
@@ -33,7 +50,9 @@ impl Session {
     }
 
     fn keep_alive_at(&self) -> Option<Instant> {
-        self.liveness.keep_alive.map(|interval| self.liveness.last_sent.max(self.liveness.last_received) + interval)
+        self.liveness
+            .keep_alive
+            .map(|interval| self.liveness.last_sent.max(self.liveness.last_received) + interval)
     }
 
     pub(crate) fn handle_timeout(&mut self, now: Instant, shared: &mut Shared<'_>) {
@@ -56,7 +75,8 @@ impl Session {
             // Once an interval, whether or not it is answered.
             self.liveness.last_sent = now;
         }
-        self.validation.take_if(|validation| validation.is_over(now));
+        self.validation
+            .take_if(|validation| validation.is_over(now));
         self.handle_block_timers(now, shared);
         self.sweep(now, shared);
     }
@@ -67,7 +87,9 @@ impl Session {
                 return;
             }
             self.traffic.timers.pop();
-            let Some(block) = self.traffic.outbox.block_mut(number) else { continue };
+            let Some(block) = self.traffic.outbox.block_mut(number) else {
+                continue;
+            };
             if block.armed == Some(at) {
                 block.armed = None;
             }
@@ -87,8 +109,14 @@ impl Session {
         let mut touched = core::mem::take(shared.touched);
         touched.clear();
         while self.sweep_at().is_some_and(|at| now >= at) {
-            let Some((number, _)) = self.sent.oldest_outstanding() else { break };
-            touched.extend(self.sent.symbols_of(number).map(|position| self.sent.symbol(position).block));
+            let Some((number, _)) = self.sent.oldest_outstanding() else {
+                break;
+            };
+            touched.extend(
+                self.sent
+                    .symbols_of(number)
+                    .map(|position| self.sent.symbol(position).block),
+            );
             self.lose_packet(now, number, PacketState::LostByTime);
         }
         for &number in &touched {
@@ -101,7 +129,11 @@ impl Session {
     /// The path is another one: all that is under way counts as lost, and every block begins a round on the new path.
     pub(super) fn restart_rounds(&mut self, now: Instant, shared: &mut Shared<'_>) {
         for number in self.sent.numbers() {
-            if self.sent.get(number).is_some_and(|packet| packet.state == PacketState::Outstanding) {
+            if self
+                .sent
+                .get(number)
+                .is_some_and(|packet| packet.state == PacketState::Outstanding)
+            {
                 self.forget_packet(now, number);
             }
         }
@@ -115,9 +147,7 @@ impl Session {
     /// A packet of the old path: no verdict on the new one.
     fn forget_packet(&mut self, now: Instant, number: u64) {
         self.sent.set_state(now, number, PacketState::LostByTime);
-        if self.control.abandon_number == Some(number) {
-            self.control.abandon_number = None;
-        }
+        self.control.abandon_told.take_if(|told| told.0 == number);
         for position in self.sent.symbols_of(number) {
             let symbol = self.sent.symbol(position);
             if let Some(block) = self.traffic.outbox.block_mut(symbol.block) {

@@ -31,7 +31,12 @@ pub struct SendOptions {
 
 impl Default for SendOptions {
     fn default() -> Self {
-        Self { within: None, on_time: 0.999, when_late: WhenLate::Deliver, source_symbols: None }
+        Self {
+            within: None,
+            on_time: 0.999,
+            when_late: WhenLate::Deliver,
+            source_symbols: None,
+        }
     }
 }
 
@@ -39,7 +44,10 @@ impl SendOptions {
     /// A message with a deadline, counted from the call of `send`: waiting in queues counts.
     #[must_use]
     pub fn within(deadline: Duration) -> Self {
-        Self { within: Some(deadline), ..Self::default() }
+        Self {
+            within: Some(deadline),
+            ..Self::default()
+        }
     }
 
     /// The share of messages that should keep the deadline, above 0 and below 1.

@@ -1,0 +1,135 @@
+//! Who gets in, who does not, and what they are told.
+
+use std::net::UdpSocket;
+use std::time::Duration;
+
+use futures_lite::future;
+use punctual::{
+    CloseReason, Config, ConnectError, Endpoint, PublicKey, Refusal, ServerKey, ServerUrl,
+    TokenIssuer, TokenKey,
+};
+
+use crate::support::{accept, client, server};
+
+fn refusal(result: Result<punctual::Session, ConnectError>) -> Option<Refusal> {
+    match result {
+        Err(ConnectError::Failed {
+            why: CloseReason::Refused { why },
+        }) => Some(why),
+        _ => None,
+    }
+}
+
+/// Goal: a client does not talk to a server that is not the one it means.   Method: a URL with another key.
+#[test]
+fn a_wrong_key_is_refused() {
+    let (_server, url) = server(Config::default());
+    let other = ServerKey::generate().unwrap().public();
+    let url = ServerUrl::new(url.host(), url.port(), other);
+    let result = client().connect_blocking(&url);
+    let text = result.as_ref().unwrap_err().to_string();
+    assert!(text.contains("does not hold the key"), "{text}");
+    assert_eq!(refusal(result), Some(Refusal::Key));
+}
+
+/// Goal: tokens open the door for whom they name, as long as they last.   Method: none, expired, of another backend, for another
+/// server, and a good one.
+#[test]
+fn tokens_admit_whom_they_name() {
+    let key = TokenKey([3; 32]);
+    let config = Config {
+        token_key: Some(key.clone()),
+        ..Config::default()
+    };
+    let (server, url) = server(config);
+    let client = client();
+    let good = Duration::from_secs(3600);
+    let issue = |issuer: TokenIssuer, lifetime| issuer.issue(b"ada", lifetime).unwrap();
+    let issuer = TokenIssuer::new(key.clone());
+    assert_eq!(
+        refusal(client.connect_blocking(&url)),
+        Some(Refusal::TokenMissing)
+    );
+
+    let expired = issue(issuer.clone(), Duration::ZERO);
+    let result = client.connect_with_token_blocking(&url, &expired);
+    assert_eq!(refusal(result), Some(Refusal::TokenExpired));
+
+    let foreign = issue(TokenIssuer::new(TokenKey([4; 32])), good);
+    let result = client.connect_with_token_blocking(&url, &foreign);
+    assert_eq!(refusal(result), Some(Refusal::TokenInvalid));
+
+    let elsewhere = issue(issuer.clone().for_servers([PublicKey([1; 32])]), good);
+    let result = client.connect_with_token_blocking(&url, &elsewhere);
+    assert_eq!(refusal(result), Some(Refusal::TokenInvalid));
+
+    let token = issue(issuer.for_servers([url.key()]), good);
+    let _session = client.connect_with_token_blocking(&url, &token).unwrap();
+    assert_eq!(accept(&server).identity(), b"ada");
+}
+
+/// Goal: silence is told as silence.   Method: a port on which nothing speaks the protocol.
+#[test]
+fn an_unreachable_server_is_told() {
+    let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let config = Config {
+        handshake_timeout: Duration::from_millis(300),
+        ..Config::default()
+    };
+    let client = Endpoint::client(config).unwrap();
+    let key = ServerKey::generate().unwrap().public();
+    let url = ServerUrl::new("127.0.0.1", silent.local_addr().unwrap().port(), key);
+    let error = client.connect_blocking(&url).unwrap_err();
+    let why = CloseReason::HandshakeTimeout;
+    assert!(
+        matches!(&error, ConnectError::Failed { why: w } if *w == why),
+        "{error}"
+    );
+    assert_eq!(client.sessions(), 0);
+
+    // A future that is dropped leaves nothing behind.
+    let attempt = client.connect(&url);
+    let given_up = future::block_on(future::poll_once(Box::pin(attempt)));
+    assert!(given_up.is_none());
+    assert_eq!(client.sessions(), 0);
+}
+
+/// Goal: names and both families work.   Method: `localhost` and the IPv6 loopback address.
+#[test]
+fn names_and_ipv6_work() {
+    let (server, url) = server(Config::default());
+    let client = client();
+    let by_name = ServerUrl::new("localhost", url.port(), url.key());
+    let session = client.connect_blocking(&by_name).unwrap();
+    assert!(session.remote_addr().is_some());
+    assert!(accept(&server).remote_addr().is_some());
+    let session = future::block_on(client.connect(by_name)).unwrap();
+    drop((session, accept(&server)));
+
+    let key = ServerKey::generate().unwrap();
+    let server = Endpoint::server(Config::default(), "[::1]:0".parse().unwrap(), key).unwrap();
+    let _session = client.connect_blocking(server.url("::1").unwrap()).unwrap();
+    accept(&server);
+
+    let nobody = ServerUrl::new("no-such-name.invalid", 1, url.key());
+    let error = client.connect_blocking(&nobody).unwrap_err();
+    assert!(matches!(error, ConnectError::Name { .. }), "{error}");
+    let error = client.connect_blocking("https://game.example").unwrap_err();
+    assert!(matches!(error, ConnectError::Url(_)), "{error}");
+}
+
+/// Goal: endpoints say why they cannot be.   Method: a configuration without sense, an address in use.
+#[test]
+fn endpoints_name_the_cause() {
+    let (server, _) = server(Config::default());
+    let key = ServerKey::generate().unwrap();
+    let taken = Endpoint::server(Config::default(), server.local_addr(), key);
+    let text = taken.unwrap_err().to_string();
+    assert!(text.contains("in use"), "{text}");
+    let config = Config {
+        thread: 64,
+        ..Config::default()
+    };
+    let text = Endpoint::client(config).unwrap_err().to_string();
+    assert!(text.contains("thread must be below 64"), "{text}");
+}

@@ -1,0 +1,7 @@
+//! Real sockets on loopback, few and bounded: what an application sees, whichever way it drives an endpoint.
+
+mod connecting;
+mod ending;
+mod messages;
+mod styles;
+mod support;
