@@ -300,10 +300,12 @@ impl Inbox {
     pub(crate) fn handle_abandon(&mut self, first: u64, count: u64, pool: &mut Pool) {
         let last = first.saturating_add(count - 1);
         self.drop_blocks(first, last, pool);
-        // Never further ahead than a sender's numbers may be: that would push the window past blocks still to come.
-        let known = self.newest + BLOCK_WINDOW / 2;
-        let from = first.max(self.done.base);
-        self.mark_done(from..=last.min(known), pool);
+        // The frame has whole numbers: later truncated ones are near its last.
+        self.newest = self.newest.max(last);
+        let from = first
+            .max(self.done.base)
+            .max(last.saturating_sub(BLOCK_WINDOW - 1));
+        self.mark_done(from..=last, pool);
     }
 
     fn drop_blocks(&mut self, first: u64, last: u64, pool: &mut Pool) {

@@ -123,7 +123,9 @@ impl Session {
             }
         }
         if let Some((_, runs)) = self.control.abandon_told.take_if(|told| told.0 == number) {
-            self.control.abandoned.drain(..usize::from(runs));
+            for (first, count) in self.control.abandoned.drain(..usize::from(runs)) {
+                self.traffic.outbox.on_block_acked(first + count - 1);
+            }
         }
         for position in self.sent.symbols_of(number) {
             let symbol = self.sent.symbol(position);

@@ -15,6 +15,8 @@ use crate::time::Instant;
 
 /// Rounds that a prediction looks ahead; what later rounds could still save is not counted.
 const PREDICTED_ROUNDS: usize = 16;
+/// With so many rounds or more a prediction is the same: what eight rounds lose is below all targets.
+const ROUNDS_ALIKE: u16 = 8;
 /// Symbols of one flight, whatever a policy asks for.
 const FLIGHT_MAX: u16 = 255;
 
@@ -35,15 +37,23 @@ pub(super) struct PredictionKey {
 impl Session {
     /// Begins a round of block `number`: asks the policy and queues what it says.
     pub(super) fn begin_round(&mut self, now: Instant, number: u64, shared: &mut Shared<'_>) {
+        if let Some((deadline, rounds_left, symbols)) = self.decide(now, number, shared) {
+            self.begin_flight(now, number, deadline, rounds_left, symbols);
+        }
+    }
+
+    /// The block's deadline, the rounds left before it, and the symbols to send now.
+    fn decide(
+        &mut self,
+        now: Instant,
+        number: u64,
+        shared: &Shared<'_>,
+    ) -> Option<(Option<Instant>, u16, u16)> {
         let round_time = self.path.round_time();
         let residual = self.clock.residual(now).unwrap_or_default();
         let loss = self.path.loss.upper_bound();
-        let Some(block) = self.traffic.outbox.block(number) else {
-            return;
-        };
-        let Some(message) = self.traffic.outbox.message(block.message) else {
-            return;
-        };
+        let block = self.traffic.outbox.block(number)?;
+        let message = self.traffic.outbox.message(block.message)?;
         let (deadline, options) = (message.deadline, message.options);
         let time_left = deadline.map_or(Duration::MAX, |deadline| deadline.since(now));
         let rounds_left = if deadline.is_some() {
@@ -77,13 +87,25 @@ impl Session {
         if rounds_left == 0 && is_first && deadline.is_some() {
             self.predict_late(number);
         }
+        Some((deadline, rounds_left, action.symbols.min(FLIGHT_MAX)))
+    }
+
+    fn begin_flight(
+        &mut self,
+        now: Instant,
+        number: u64,
+        deadline: Option<Instant>,
+        rounds_left: u16,
+        symbols: u16,
+    ) {
+        let round_time = self.path.round_time();
         let last_acked = self.liveness.last_acked;
         let flight_from = self.sent.next_number();
         let Some(block) = self.traffic.outbox.block_mut(number) else {
             return;
         };
         let was_queued = block.to_send > 0;
-        block.to_send = action.symbols.min(FLIGHT_MAX);
+        block.to_send = symbols;
         block.flight_from = flight_from;
         block.flight_acked_to = flight_from;
         block.flight_acked = false;
@@ -363,7 +385,10 @@ impl Session {
         PredictionKey {
             policy: core::ptr::from_ref(policy).cast::<()>() as usize,
             source_symbols: situation.source_symbols,
-            rounds: (situation.rounds_left, situation.rounds_planned),
+            rounds: (
+                situation.rounds_left.min(ROUNDS_ALIKE),
+                situation.rounds_planned.min(ROUNDS_ALIKE),
+            ),
             time_left: situation.time_left,
             loss: (
                 situation.loss.to_bits() >> 20,

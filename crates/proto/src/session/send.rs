@@ -87,14 +87,7 @@ impl Session {
             return Err(SendError::Closed { why: None });
         }
         let plan = self.plan(stream, data.len(), &options, now, shared);
-        let outbox = &self.traffic.outbox;
-        let is_heard = self.traffic.events.len() < EVENTS_MAX;
-        let outbox_full = !is_heard
-            || outbox.messages() >= SEND_MESSAGES_MAX
-            || !outbox.has_block_numbers(plan.blocks);
-        if outbox_full
-            || outbox.held_bytes() + data.len() + plan.blocks * Preamble::LEN_MAX > SEND_QUEUE_MAX
-        {
+        if !self.has_room(&plan, data.len()) {
             self.traffic.was_full = true;
             return Err(SendError::Full {
                 limit: SEND_QUEUE_MAX,
@@ -118,6 +111,36 @@ impl Session {
             predicted_on_time: 1.0,
         });
         let drop_at = deadline.filter(|_| options.when_late == WhenLate::Drop);
+        self.insert_blocks(&plan, slot, stream, data, drop_at, shared.pool);
+        self.statistics.messages_sent += 1;
+        self.statistics.message_bytes_sent += data.len() as u64;
+        for number in first_block..first_block + plan.blocks as u64 {
+            self.begin_round(now, number, shared);
+        }
+        self.note_prediction(slot);
+        Ok(id)
+    }
+
+    /// Whether the session may hold so much more.
+    fn has_room(&self, plan: &Plan, len: usize) -> bool {
+        let outbox = &self.traffic.outbox;
+        let bytes = outbox.held_bytes() + len + plan.blocks * Preamble::LEN_MAX;
+        self.traffic.events.len() < EVENTS_MAX
+            && outbox.messages() < SEND_MESSAGES_MAX
+            && outbox.has_block_numbers(plan.blocks)
+            && bytes <= SEND_QUEUE_MAX
+    }
+
+    /// Cuts a message into its blocks.
+    fn insert_blocks(
+        &mut self,
+        plan: &Plan,
+        slot: u32,
+        stream: u64,
+        data: &[u8],
+        drop_at: Option<Instant>,
+        pool: &mut Pool,
+    ) {
         let mut rest = data;
         for index in 0..plan.blocks {
             let preamble = preamble(index, stream, data.len());
@@ -137,20 +160,13 @@ impl Session {
                 self.traffic.outbox.next_block(),
                 slot,
                 cut,
-                encode(&preamble, content, shared.pool),
+                encode(&preamble, content, pool),
             );
             block.rounds_planned = plan.rounds;
             block.drop_at = drop_at;
             self.statistics.source_symbols += u64::from(block.source_symbols);
             self.traffic.outbox.insert_block(block);
         }
-        self.statistics.messages_sent += 1;
-        self.statistics.message_bytes_sent += data.len() as u64;
-        for number in first_block..first_block + plan.blocks as u64 {
-            self.begin_round(now, number, shared);
-        }
-        self.note_prediction(slot);
-        Ok(id)
     }
 
     /// What could be promised for a message of `len` bytes now.

@@ -148,3 +148,15 @@ fn a_frame_server_serves_and_says_goodbye() {
         }
     ));
 }
+
+/// Goal: handles go wherever threads and tasks do.   Method: the compiler.
+#[test]
+fn handles_are_shared() {
+    fn is_shared<T: Send + Sync + 'static>() {}
+    fn is_handle<T: Clone + Send + Sync + 'static>() {}
+    is_handle::<Endpoint>();
+    is_handle::<Session>();
+    is_handle::<punctual::Stream>();
+    is_shared::<frame::Endpoint>();
+    is_shared::<punctual::ConnectError>();
+}

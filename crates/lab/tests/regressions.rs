@@ -1,0 +1,157 @@
+//! Bugs that storms, reviews and users found, each as the smallest network that showed it.
+
+mod support;
+
+use std::time::Duration;
+
+use punctual_lab::channel::{LossModel, PathSpec};
+use punctual_proto::{Outcome, SendOptions};
+use support::{Duo, ms, path};
+
+/// Half-received blocks of messages that were dropped used to stay for good, until the session took in nothing more.
+#[test]
+fn dropped_messages_do_not_fill_the_receiver() {
+    let mut duo = Duo::connect(
+        1,
+        &path(ms(60), |channel| channel.loss = LossModel::Uniform(0.3)),
+    );
+    let options = SendOptions::within(ms(45))
+        .drop_when_late()
+        .source_symbols(2);
+    let mut recent = 0;
+    for number in 0..12_000 {
+        duo.send(&[1; 200], options);
+        duo.run(ms(5));
+        if number == 11_000 {
+            recent = duo.received.len();
+        }
+    }
+    assert!(
+        duo.received.len() > recent + 300,
+        "{} of the last 1,000",
+        duo.received.len() - recent
+    );
+    assert!(duo.closed.is_empty(), "{:?}", duo.closed);
+}
+
+/// A client that only keeps the session alive sent packets too small to be challenged at its new address.
+#[test]
+fn a_quiet_session_follows_its_client() {
+    let mut duo = Duo::connect(2, &path(ms(60), |_| {}));
+    duo.run(Duration::from_secs(15));
+    duo.world.change_address(duo.client);
+    duo.run(Duration::from_secs(120));
+    assert!(duo.closed.is_empty(), "{:?}", duo.closed);
+    assert_eq!(duo.server_stats().address_changes, 1);
+    duo.send(&[1; 100], SendOptions::within(ms(100)));
+    duo.run(Duration::from_secs(1));
+    assert_eq!(duo.received.len(), 1);
+}
+
+/// The client's first packet tells the server that it is there. When it was lost, nothing said so again.
+#[test]
+fn a_lost_first_packet_is_sent_again() {
+    let lossy: PathSpec = path(ms(300), |channel| channel.loss = LossModel::Uniform(0.2));
+    for seed in 0..200 {
+        let mut duo = Duo::connect(seed, &lossy);
+        duo.run(Duration::from_secs(6));
+        let is_known_to_client = duo.closed.iter().all(|(host, _)| *host != duo.client);
+        assert_eq!(duo.at_server.is_some(), is_known_to_client, "seed {seed}");
+    }
+}
+
+/// The sweep for forgotten packets used to end rounds that waited out their backoff.
+#[test]
+fn backoff_holds_in_the_dark() {
+    let dark = path(ms(40), |channel| {
+        channel.blackouts = vec![(Duration::from_secs(3), Duration::from_secs(600))];
+    });
+    let mut duo = Duo::connect(3, &dark);
+    duo.run(ms(900));
+    duo.send(&[1; 1000], SendOptions::within(ms(100)));
+    duo.run(ms(500));
+    let before = duo.stats().packets_sent;
+    duo.run(Duration::from_secs(20));
+    let sent = duo.stats().packets_sent - before;
+    assert!(sent < 16, "{sent} packets into the dark");
+}
+
+/// Dropped messages use up block numbers; 2^15 of them in the dark, and the receiver took new blocks for old ones.
+#[test]
+fn block_numbers_stay_within_sixteen_bits_in_the_dark() {
+    let dark = path(ms(10), |channel| {
+        channel.blackouts = vec![(Duration::from_secs(3), Duration::from_secs(23))];
+    });
+    let mut duo = Duo::connect(4, &dark);
+    duo.run(Duration::from_secs(2));
+    let options = SendOptions::within(ms(1)).drop_when_late();
+    let (mut accepted, mut refused) = (0, 0);
+    for _ in 0..9_000 {
+        for _ in 0..8 {
+            match duo.world.send(duo.client, duo.at_client, &[7; 20], options) {
+                Ok(_) => accepted += 1,
+                Err(_) => refused += 1,
+            }
+        }
+        duo.run(ms(2));
+    }
+    assert!(accepted > 20_000 && refused > 0, "{accepted} {refused}");
+    duo.run(Duration::from_secs(10));
+    duo.outcomes.clear();
+    duo.received.clear();
+    for _ in 0..50 {
+        duo.send(&[9; 500], SendOptions::within(ms(50)));
+        duo.run(ms(50));
+    }
+    duo.run(Duration::from_secs(2));
+    assert_eq!(duo.received.len(), 50);
+    assert!(
+        duo.outcomes
+            .iter()
+            .all(|(_, outcome)| matches!(outcome, Outcome::OnTime { .. })),
+        "{:?}",
+        duo.outcomes
+    );
+}
+
+/// A message cut for a wide path froze its session when the client moved, and the path's width was no longer known.
+#[test]
+fn a_large_symbol_survives_a_change_of_address() {
+    let mut duo = Duo::connect(5, &path(ms(100), |_| {}));
+    duo.run(Duration::from_secs(3));
+    duo.world.change_address(duo.client);
+    let at_server = duo.at_server.unwrap();
+    for _ in 0..10 {
+        duo.world
+            .send(
+                duo.server,
+                at_server,
+                &[3; 60_000],
+                SendOptions::within(ms(300)),
+            )
+            .unwrap();
+        duo.send(&[3; 60_000], SendOptions::within(ms(300)));
+        duo.run(ms(30));
+    }
+    duo.run(Duration::from_secs(10));
+    assert_eq!(duo.received.len(), 20);
+}
+
+/// Two lone losses far apart used to count as persistent congestion, and shrank the window to two packets.
+#[test]
+fn lone_losses_are_not_persistent_congestion() {
+    let mut duo = Duo::connect(
+        6,
+        &path(ms(40), |channel| channel.loss = LossModel::Uniform(0.02)),
+    );
+    for _ in 0..2000 {
+        duo.send(&[1; 2000], SendOptions::within(ms(150)));
+        duo.run(ms(30));
+        let report = duo
+            .world
+            .endpoint(duo.client)
+            .path_report(duo.world.local_time(duo.client), duo.at_client)
+            .unwrap();
+        assert!(report.congestion_window >= 12_000, "{report:?}");
+    }
+}
