@@ -20,7 +20,7 @@ fn number(name: &str) -> Option<u64> {
 /// Goal: every promise holds under every mixture of faults.   Method: random operations, a model beside them.
 #[test]
 fn promises_hold_in_storms() {
-    let storms = number("PUNCTUAL_STORMS").unwrap_or(600);
+    let storms = number("PUNCTUAL_STORMS").unwrap_or(3000);
     let mut accepted = 0;
     let mut delivered = 0;
     for seed in 0..storms {

@@ -13,10 +13,10 @@ fn names_are_parsed_and_wrong_ones_answered_with_the_list() {
     let error = "wifi".parse::<Profile>().unwrap_err().to_string();
     assert_eq!(
         error,
-        "no profile is called `wifi`; there are bursty-wifi, lte, starlink, transatlantic, pangolin-table2, \
+        "no profile is called `wifi`; there are busy-hour, bursty-wifi, lte, starlink, transatlantic, pangolin-table2, \
          thin-streams, dsl, clean"
     );
-    assert_eq!(Profile::default().name(), "bursty-wifi");
+    assert_eq!(Profile::default().name(), "busy-hour");
 }
 
 /// Round-trip times (ms, sorted) and losses (forward, backward) of a packet each 20 ms.

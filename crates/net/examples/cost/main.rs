@@ -4,7 +4,8 @@
 //! `baseline.rs` doing the same with datagrams of the same sizes. Told are the CPU time of the server's thread for a message
 //! and its acknowledgement (kernel work and encryption included), allocations a message, and the heap of an idle session.
 //!
-//! `cargo run --release -p punctual-net --example cost -- [--json] [--idle-s 10] [options of baseline]`
+//! `cargo run --release -p punctual-net --example cost -- --datagrams 20000 --repeats 61 [--json] [--idle-s 10] [options of
+//! baseline]`: short runs and many of them, since the two loops are compared pair by pair.
 
 #[path = "../support/mod.rs"]
 mod support;
@@ -43,7 +44,7 @@ struct Row {
     ratios: Vec<f64>,
     bare: Vec<Measured>,
     ours: Vec<Measured>,
-    /// Median, least and most of the runs.
+    /// Median and interval.
     allocations: (f64, f64, f64),
     wire: (usize, usize),
 }
@@ -197,8 +198,8 @@ fn print_table(rows: &mut [Row], heap: Option<f64>) {
         };
         let deadline = if row.has_deadline { "100 ms" } else { "none" };
         println!(
-            "{} bytes, deadline {deadline}: {median:.2} x bare ({low:.2} to {high:.2}), {verdict} {RATIO_MAX:.2}; \
-             {:.4} allocations a message (at most {:.4}); {} and {} bytes on the wire",
+            "{} bytes, deadline {deadline}: {median:.2} x bare (95 %: {low:.2} to {high:.2}), {verdict} {RATIO_MAX:.2}; \
+             {:.4} allocations a message (up to {:.4}); {} and {} bytes on the wire",
             row.bytes, row.allocations.0, row.allocations.2, row.wire.0, row.wire.1,
         );
     }
@@ -211,11 +212,11 @@ fn print_table(rows: &mut [Row], heap: Option<f64>) {
 fn print_json(rows: &mut [Row], heap: Option<f64>) {
     let mut lines = Vec::new();
     for row in rows {
-        let (ratio, ratio_min, ratio_max) = spread(&mut row.ratios);
+        let (ratio, ratio_low, ratio_high) = spread(&mut row.ratios);
         let ((bare, _, _), (ours, _, _)) = (nanos(&row.bare), nanos(&row.ours));
         lines.push(format!(
             "{{\"message_bytes\":{},\"deadline_ms\":{},\"bare_ns\":{bare:.0},\"ours_ns\":{ours:.0},\"ratio\":{ratio:.3},\
-             \"ratio_min\":{ratio_min:.3},\"ratio_max\":{ratio_max:.3},\"allocations_per_message\":{:.5},\
+             \"ratio_low\":{ratio_low:.3},\"ratio_high\":{ratio_high:.3},\"allocations_per_message\":{:.5},\
              \"datagram_bytes\":{},\"ack_bytes\":{}}}",
             row.bytes,
             if row.has_deadline { "100" } else { "null" },
