@@ -1,4 +1,4 @@
-//! A server's private key in a file: one line of URL-safe base64, readable by its owner only.
+//! Secrets in files (a server's private key, a token key, a connect token): one line of URL-safe base64, readable by their owner only.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -14,8 +14,13 @@ pub(crate) fn encode(key: &[u8; 32]) -> String {
     BASE64URL_NOPAD.encode(key)
 }
 
-/// Writes a new file; one that is there is never overwritten, since whoever knows its public key would be locked out.
+/// Writes a server's key into a new file.
 pub(crate) fn create(path: &Path, key: &ServerKey) -> Result<(), Failure> {
+    create_secret(path, &key.private())
+}
+
+/// Writes a new file; one that is there is never overwritten, since whoever relies on its key would be locked out.
+pub(crate) fn create_secret(path: &Path, secret: &[u8]) -> Result<(), Failure> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]
@@ -29,7 +34,7 @@ pub(crate) fn create(path: &Path, key: &ServerKey) -> Result<(), Failure> {
             _ => format!("{} cannot be written ({error}); choose another file with --out", path.display()),
         })
     })?;
-    let line = encode(&key.private()) + "\n";
+    let line = BASE64URL_NOPAD.encode(secret) + "\n";
     file.write_all(line.as_bytes())
         .and_then(|()| file.sync_all())
         .map_err(|error| {
@@ -37,19 +42,33 @@ pub(crate) fn create(path: &Path, key: &ServerKey) -> Result<(), Failure> {
         })
 }
 
-/// Reads what [`create`] wrote.
+/// Reads a server's key.
 pub(crate) fn read(path: &Path) -> Result<ServerKey, Failure> {
+    read_key(path, "punctual keygen").map(ServerKey::from_private)
+}
+
+/// Reads 32 bytes; `maker` is the command that makes such a file.
+pub(crate) fn read_key(path: &Path, maker: &str) -> Result<[u8; 32], Failure> {
+    let bytes = read_secret(path, maker)?;
+    <[u8; 32]>::try_from(bytes).map_err(|_| {
+        Failure::bad_input(format_args!(
+            "{} is not a key (43 characters of URL-safe base64); `{maker}` makes one",
+            path.display()
+        ))
+    })
+}
+
+/// Reads what [`create_secret`] wrote.
+pub(crate) fn read_secret(path: &Path, maker: &str) -> Result<Vec<u8>, Failure> {
     let bytes = fs::read(path).map_err(|error| {
         Failure::bad_input(format_args!(
-            "the key {} cannot be read ({error}); `punctual keygen` makes one",
+            "{} cannot be read ({error}); `{maker}` makes one",
             path.display()
         ))
     })?;
-    let decoded = BASE64URL_NOPAD.decode(bytes.trim_ascii()).ok();
-    let private = decoded.and_then(|bytes| <[u8; 32]>::try_from(bytes).ok());
-    private.map(ServerKey::from_private).ok_or_else(|| {
+    BASE64URL_NOPAD.decode(bytes.trim_ascii()).map_err(|_| {
         Failure::bad_input(format_args!(
-            "{} is not a key (43 characters of URL-safe base64); `punctual keygen` makes one",
+            "{} is not one line of URL-safe base64; `{maker}` makes one",
             path.display()
         ))
     })

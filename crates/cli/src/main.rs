@@ -2,7 +2,7 @@
 //!
 //! Shared by all: `arguments` (reads the command line), `values` (what flags accept), `failure` (what went wrong, what to do
 //! next, exit codes), `output` (tables, JSON and files), `progress` (a bar on standard error), `interrupt` (Ctrl-C),
-//! `scoreboard` (policies as columns), `key_file` (a server's private key).
+//! `scoreboard` (policies as columns), `key_file` (secrets in files).
 #![forbid(unsafe_code)]
 
 mod arguments;
@@ -18,6 +18,7 @@ mod progress;
 mod scoreboard;
 mod send;
 mod serve;
+mod token;
 mod values;
 
 use std::process::ExitCode;
@@ -48,6 +49,7 @@ enum Command {
     Serve(serve::Args),
     Send(send::Args),
     Keygen(keygen::Args),
+    Token(token::Args),
     #[command(subcommand)]
     Policy(policy::Command),
     #[command(subcommand)]
@@ -64,6 +66,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Serve(args) => serve::run(args),
         Command::Send(args) => send::run(args),
         Command::Keygen(args) => keygen::run(args),
+        Command::Token(args) => token::run(args),
         Command::Policy(command) => policy::run(command),
         Command::Lab(command) => lab::run(command),
     }

@@ -6,18 +6,19 @@
 mod tally;
 mod view;
 
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use punctual::{
-    CloseReason, Config, ConnectError, Delivery, Endpoint, MessageId, Outcome, PolicyKind,
-    SendError, SendOptions, ServerUrl, Session, Stream, StreamConfig,
+    CloseReason, Config, ConnectError, ConnectToken, Delivery, Endpoint, MessageId, Outcome,
+    PolicyKind, SendError, SendOptions, ServerUrl, Session, Stream, StreamConfig,
 };
 use punctual_lab::stats::Report;
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
 use crate::scoreboard;
-use crate::{interrupt, output, values};
+use crate::{interrupt, key_file, output, values};
 use tally::Tally;
 use view::View;
 
@@ -39,6 +40,9 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 pub(crate) struct Args {
     /// The server, as `punctual serve` prints it: punctual://HOST:PORT#KEY. Quote it, for the shell's sake.
     url: String,
+    /// A connect token, as `punctual token` makes it, for a server that asks for one.
+    #[arg(long, value_name = "FILE")]
+    token: Option<PathBuf>,
     /// Bytes of a message.
     #[arg(long, default_value_t = 2048, value_parser = clap::value_parser!(u32).range(0..=262_144))]
     bytes: u32,
@@ -78,6 +82,16 @@ impl Args {
     }
 }
 
+fn read_token(file: &Path) -> Result<ConnectToken, Failure> {
+    let bytes = key_file::read_secret(file, "punctual token")?;
+    ConnectToken::from_bytes(&bytes).map_err(|_| {
+        Failure::bad_input(format_args!(
+            "{} is not a connect token; `punctual token` makes one",
+            file.display()
+        ))
+    })
+}
+
 /// Runs the command.
 pub(crate) fn run(args: Args) -> Result<(), Failure> {
     let url: ServerUrl = args.url.parse().map_err(Failure::bad_input)?;
@@ -85,11 +99,14 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
         policy: args.policy,
         ..Config::default()
     };
+    let token = args.token.as_deref().map(read_token).transpose()?;
     let endpoint = Endpoint::client(config).map_err(Failure::failed)?;
     // Until here Ctrl-C ends the program; from here on it ends the sending.
-    let session = endpoint
-        .connect_blocking(&url)
-        .map_err(|error| unreachable(&url, error))?;
+    let session = match &token {
+        Some(token) => endpoint.connect_with_token_blocking(&url, token),
+        None => endpoint.connect_blocking(&url),
+    };
+    let session = session.map_err(|error| unreachable(&url, error))?;
     interrupt::watch();
     let stream = StreamConfig::new(Delivery::Reliable).outcomes_kept(1 << 16);
     let stream = session.open_stream(stream).map_err(Failure::failed)?;

@@ -7,10 +7,10 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use punctual::{CloseCode, Config, Endpoint, ServerKey, ServerUrl};
+use punctual::{CloseCode, Config, Endpoint, ServerKey, ServerUrl, TokenKey};
 
 use crate::failure::Failure;
-use crate::{interrupt, key_file, output};
+use crate::{interrupt, key_file, output, token};
 use guests::Guests;
 use view::View;
 
@@ -33,6 +33,9 @@ pub(crate) struct Args {
     /// The server's key, as `punctual keygen` makes it. Without one, a key is made that lasts until the server ends.
     #[arg(long, value_name = "FILE")]
     key: Option<PathBuf>,
+    /// Admits only clients with a token that was made with this key, by `punctual token`.
+    #[arg(long, value_name = "FILE")]
+    token_key: Option<PathBuf>,
     /// Print JSON objects, one a line, each with an `event`: `listening` {`urls`}, `connected` {`session`, `remote`}, each
     /// second `counts` and at the end `closed` {`session`, `remote`, `messages`, `bytes`, and `reason` at the end}.
     #[arg(long)]
@@ -46,8 +49,15 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
         None => ServerKey::generate().map_err(Failure::failed)?,
     };
     let public = key.public();
-    let endpoint =
-        Endpoint::server(Config::default(), args.listen, key).map_err(Failure::failed)?;
+    let token_key = match &args.token_key {
+        Some(file) => Some(TokenKey(key_file::read_key(file, token::MAKER)?)),
+        None => None,
+    };
+    let config = Config {
+        token_key,
+        ..Config::default()
+    };
+    let endpoint = Endpoint::server(config, args.listen, key).map_err(Failure::failed)?;
     let port = endpoint.local_addr().port();
     let urls: Vec<String> = hosts(args.listen.ip())
         .into_iter()

@@ -1,0 +1,88 @@
+//! `punctual token`: a connect token, as a game's backend would make it.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use punctual::{PublicKey, ServerUrl, TokenIssuer, TokenKey};
+use punctual_net::entropy;
+use serde::Serialize;
+
+use crate::failure::Failure;
+use crate::{key_file, output};
+
+/// The command that makes token keys, for messages.
+pub(crate) const MAKER: &str = "punctual token --new-key";
+
+/// Make a connect token for one client: who it is, until when it may connect, and to which server.
+///
+/// A server that is given the same token key admits only clients with a token. In a game the backend makes tokens, with
+/// `TokenIssuer` of the library.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Example:\n  punctual token --new-key --key token.key --identity 'player 17' --out player17.token\n  \
+                  punctual serve --token-key token.key\n  punctual send URL --token player17.token"
+)]
+pub(crate) struct Args {
+    /// The token key that the backend shares with its servers.
+    #[arg(long, value_name = "FILE")]
+    key: PathBuf,
+    /// Makes that key first; a file that is there is not overwritten.
+    #[arg(long)]
+    new_key: bool,
+    /// Who the client is; the server's application is told.
+    #[arg(long, value_name = "NAME", default_value = "")]
+    identity: String,
+    /// How long the token is good for, in seconds.
+    #[arg(long, value_name = "S", default_value_t = 3600)]
+    valid_s: u64,
+    /// The only server that may accept it, by its URL; without one, every server that has the token key.
+    #[arg(long, value_name = "URL")]
+    server: Option<ServerUrl>,
+    /// Where the token goes; a file that is there is not overwritten.
+    #[arg(long, value_name = "FILE")]
+    out: PathBuf,
+    /// Print one JSON object: `token_file`, `identity`, `valid_s`.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct Made {
+    token_file: PathBuf,
+    identity: String,
+    valid_s: u64,
+}
+
+/// Runs the command.
+pub(crate) fn run(args: Args) -> Result<(), Failure> {
+    if args.new_key {
+        key_file::create_secret(&args.key, &entropy::seed().map_err(Failure::failed)?)?;
+    }
+    let issuer = TokenIssuer::new(TokenKey(key_file::read_key(&args.key, MAKER)?));
+    let issuer = match &args.server {
+        Some(url) => issuer.for_servers([server_key(url)]),
+        None => issuer,
+    };
+    let token = issuer
+        .issue(args.identity.as_bytes(), Duration::from_secs(args.valid_s))
+        .map_err(Failure::bad_input)?;
+    key_file::create_secret(&args.out, &token.to_bytes())?;
+    let made = Made {
+        token_file: args.out,
+        identity: args.identity,
+        valid_s: args.valid_s,
+    };
+    if args.json {
+        return output::print_json(&made);
+    }
+    output::print(&format!(
+        "token  {} (good for {} s; whoever has it can connect as {:?})\n",
+        made.token_file.display(),
+        made.valid_s,
+        made.identity
+    ))
+}
+
+fn server_key(url: &ServerUrl) -> PublicKey {
+    url.key()
+}
