@@ -196,6 +196,8 @@ fn bad_flags_are_refused_in_one_sentence() {
             "choose another file",
         ),
         ("lab replay", "--trace"),
+        ("token --key /no/such/key --out /tmp/none", "--new-key"),
+        ("send punctual://localhost:1", "#KEY"),
     ] {
         refused(flags, words);
     }
