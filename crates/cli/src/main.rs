@@ -40,10 +40,6 @@ struct Cli {
 }
 
 #[derive(Subcommand)]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "there is one of it, and it is read at once"
-)]
 enum Command {
     Demo(demo::Args),
     Serve(serve::Args),

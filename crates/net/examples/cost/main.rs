@@ -147,11 +147,6 @@ fn compare(load: &Load, bytes: usize, has_deadline: bool) -> Result<Row, Box<dyn
         "what the peers did not get was not paid for"
     );
     let each = |run: &Run| run.allocations as f64 / run.measured.sent as f64;
-        for (b, o) in bare.iter().zip(&ours) {
-            eprint!("{:.0}/{:.0} ", b.nanos_each(), o.measured.nanos_each());
-        }
-        eprintln!();
-    }
     let allocations = spread(&mut ours.iter().map(each).collect::<Vec<f64>>());
     let ours: Vec<Measured> = ours.iter().map(|run| run.measured).collect();
     let pairs = ours.iter().zip(&bare);

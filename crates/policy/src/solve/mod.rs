@@ -1,7 +1,7 @@
 //! Finds the policies and fills the tables.
 //!
 //! `trellis` solves one game for one price of a miss, `hull` finds the price, `fill` does so for all tables of one k.
-//! [`solve`] and [`curve`] answer for exact loss probabilities, without bins; [`table_summary`] measures the tables.
+//! [`solve`] and [`curve()`] answer for exact loss probabilities, without bins; [`table_summary`] measures the tables.
 
 mod curve;
 mod fill;

@@ -341,6 +341,9 @@ impl Endpoint {
             Slot::Connecting(connecting) => connecting.poll_timeout(),
             Slot::Free => None,
         };
+        if let Some(entry) = self.table.entry_mut(index) {
+            entry.due = timeout;
+        }
         self.timers.set_at_latest(index, timeout);
     }
 
@@ -390,15 +393,14 @@ impl Endpoint {
             let Some(entry) = self.table.entry_mut(index) else {
                 continue;
             };
+            if entry.due.is_none_or(|at| at > now) {
+                // The timer is older than the session's last wish. Found out here, without a visit to the session.
+                self.timers.set(index, entry.due);
+                continue;
+            }
             let id = entry.id;
             match &mut entry.slot {
                 Slot::Session(session) => {
-                    // The entry may be older than the session's wish.
-                    let wanted = session.poll_timeout();
-                    if wanted.is_none_or(|at| at > now) {
-                        self.timers.set(index, wanted);
-                        continue;
-                    }
                     let mut shared = Shared {
                         config: &self.config,
                         pool: &mut self.pool,

@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 
 use super::connecting::Connecting;
 use crate::session::Session;
+use crate::time::Instant;
 use crate::wire::ConnectionId;
 
 /// What a slot holds.
@@ -19,6 +20,8 @@ pub(super) struct Entry {
     pub(super) slot: Slot,
     pub(super) wants_transmit: bool,
     pub(super) wants_event: bool,
+    /// When the session wants to be woken, as of when it last had nothing to send.
+    pub(super) due: Option<Instant>,
     /// Something has happened since the last look at whether the session is quiet.
     pub(super) is_busy: bool,
     /// The session may hold memory that it has no use for.
@@ -75,6 +78,7 @@ impl Table {
             slot: Slot::Free,
             wants_transmit: false,
             wants_event: false,
+            due: None,
             is_busy: false,
             is_slack: false,
         });
