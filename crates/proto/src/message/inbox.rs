@@ -2,12 +2,16 @@
 //! [`PARTIAL_BLOCKS_MAX`] blocks of one session, and no more.
 
 use alloc::vec::Vec;
+use core::ops::RangeInclusive;
 
 use crate::limits::{
     BLOCK_WINDOW, MESSAGE_MAX, PARTIAL_BLOCKS_MAX, RECEIVE_MAX, SOURCE_SYMBOLS_MAX,
 };
 use crate::pool::Pool;
 use crate::wire::{Preamble, Reader, Symbol, expand};
+
+/// Blocks of one message, at most: a later one's index is a byte.
+const MESSAGE_BLOCKS_MAX: u64 = 256;
 
 /// Blocks done, of the [`BLOCK_WINDOW`] below the newest: what makes delivery exactly-once.
 #[derive(Default)]
@@ -285,21 +289,29 @@ impl Inbox {
     }
 
     /// Marks blocks as done, and lets go of what lies behind the window then: its sender will not send it any more.
-    fn mark_done(&mut self, numbers: core::ops::RangeInclusive<u64>, pool: &mut Pool) {
+    fn mark_done(&mut self, numbers: RangeInclusive<u64>, pool: &mut Pool) {
         let base = self.done.base;
         for number in numbers {
             self.done.insert(number);
         }
         if self.done.base > base && self.has_partials() {
-            let below = self.done.base - 1;
-            self.drop_blocks(0, below, pool);
+            self.drop_partials(0..=self.done.base - 1, pool);
+            // A message whose first block is done may still wait for later ones: it is over once all it can have are behind.
+            let floor = self
+                .done
+                .newest
+                .checked_sub(BLOCK_WINDOW + MESSAGE_BLOCKS_MAX);
+            if let Some(floor) = floor {
+                self.drop_assemblies(0..=floor, pool);
+            }
         }
     }
 
     /// The peer will not complete these blocks: what there is of them goes, and what still comes of them is not kept.
     pub(crate) fn handle_abandon(&mut self, first: u64, count: u64, pool: &mut Pool) {
         let last = first.saturating_add(count - 1);
-        self.drop_blocks(first, last, pool);
+        self.drop_partials(first..=last, pool);
+        self.drop_assemblies(first..=last, pool);
         // The frame has whole numbers: later truncated ones are near its last.
         self.newest = self.newest.max(last);
         let from = first
@@ -308,10 +320,10 @@ impl Inbox {
         self.mark_done(from..=last, pool);
     }
 
-    fn drop_blocks(&mut self, first: u64, last: u64, pool: &mut Pool) {
+    fn drop_partials(&mut self, numbers: RangeInclusive<u64>, pool: &mut Pool) {
         let mut index = 0;
         while index < self.partials.len() {
-            if (first..=last).contains(&self.partials[index].number) {
+            if numbers.contains(&self.partials[index].number) {
                 let partial = self.partials.swap_remove(index);
                 self.held_bytes -= partial.bytes();
                 pool.give(partial.block);
@@ -321,10 +333,13 @@ impl Inbox {
                 index += 1;
             }
         }
+    }
+
+    fn drop_assemblies(&mut self, numbers: RangeInclusive<u64>, pool: &mut Pool) {
         while let Some(position) = self
             .assemblies
             .iter()
-            .position(|assembly| (first..=last).contains(&assembly.first_block))
+            .position(|assembly| numbers.contains(&assembly.first_block))
         {
             self.drop_assembly(position, pool);
         }

@@ -200,3 +200,36 @@ fn holes_are_forgotten_behind_the_window() {
         assert!(inbox.done.words.len() <= BLOCK_WINDOW as usize / 64 + 1);
     }
 }
+
+/// A message whose first blocks complete a word of the memory of what is done used to be forgotten half assembled.
+#[test]
+fn a_large_message_survives_the_memory_of_what_is_done_moving_on() {
+    let mut pool = Pool::new(1 << 20);
+    let mut inbox = Inbox::default();
+    for number in 0..62u64 {
+        let preamble = Preamble::First {
+            stream: 0,
+            message_len: 1,
+        };
+        take(&mut inbox, &block(number, 1, &preamble, &[1]), 0, &mut pool);
+    }
+    let content: Vec<u8> = (0..4000u32).map(|i| (i % 241) as u8).collect();
+    for part in 0..4u8 {
+        let preamble = match part {
+            0 => Preamble::First {
+                stream: 5,
+                message_len: 4000,
+            },
+            index => Preamble::Later { index },
+        };
+        let range = usize::from(part) * 1000..usize::from(part) * 1000 + 1000;
+        let block = block(62 + u64::from(part), 1, &preamble, &content[range]);
+        let taken = take(&mut inbox, &block, 0, &mut pool);
+        if part == 3 {
+            let data = content.clone();
+            assert_eq!(taken, Taken::Message { stream: 5, data });
+        } else {
+            assert_eq!(taken, Taken::Kept);
+        }
+    }
+}

@@ -13,17 +13,15 @@ const FIRST_LOG: u32 = 8;
 /// Samples after which all counts are halved.
 const MEMORY: u32 = 2048;
 
-/// The quantile that is always known: rounds and one-way delays are counted with it several times a packet.
-const HIGH: f64 = 0.99;
-
 /// Delays, compactly.
 pub(crate) struct DelayHistogram {
     min_us: u32,
     /// What the bins count from: the minimum, or up to a first bin's width above it.
     base_us: u32,
     total: u32,
-    /// The [`HIGH`] quantile's excess over the minimum.
-    high_us: u32,
+    /// The bin of the 99 % quantile, and the samples up to and in it: moved by a sample, not counted anew.
+    high: u8,
+    up_to_high: u16,
     bins: [u16; BINS],
 }
 
@@ -33,7 +31,8 @@ impl Default for DelayHistogram {
             min_us: u32::MAX,
             base_us: u32::MAX,
             total: 0,
-            high_us: 0,
+            high: 0,
+            up_to_high: 0,
             bins: [0; BINS],
         }
     }
@@ -71,14 +70,38 @@ impl DelayHistogram {
         if self.total >= MEMORY {
             self.fade();
         }
-        self.bins[bin(us.saturating_sub(self.base_us))] += 1;
+        let index = bin(us.saturating_sub(self.base_us));
+        self.bins[index] += 1;
         self.total += 1;
-        self.high_us = self.excess(HIGH);
+        self.up_to_high += u16::from(index <= usize::from(self.high));
+        self.move_high();
     }
 
-    /// The delay that 99 % of samples did not exceed.
+    /// The delay that 99 % of samples did not exceed: asked for several times a packet.
     pub(crate) fn high(&self) -> Duration {
-        self.base() + Duration::from_micros(u64::from(self.high_us))
+        if self.is_empty() {
+            return Duration::ZERO;
+        }
+        self.base() + Duration::from_micros(u64::from(lower_edge(usize::from(self.high) + 1)))
+    }
+
+    /// Brings the 99 % quantile to the first bin up to which 99 % of samples lie.
+    fn move_high(&mut self) {
+        let wanted = (self.total - self.total / 100) as u16;
+        while self.up_to_high < wanted {
+            self.high += 1;
+            self.up_to_high += self.bins[usize::from(self.high)];
+        }
+        while self.up_to_high - self.bins[usize::from(self.high)] >= wanted {
+            self.up_to_high -= self.bins[usize::from(self.high)];
+            self.high -= 1;
+        }
+    }
+
+    /// The bins have changed as a whole.
+    fn find_high(&mut self) {
+        (self.high, self.up_to_high) = (0, self.bins[0]);
+        self.move_high();
     }
 
     /// A smaller minimum: what was an excess over the old one is a larger excess now.
@@ -93,6 +116,7 @@ impl DelayHistogram {
         for (index, count) in old.into_iter().enumerate() {
             self.bins[bin(lower_edge(index).saturating_add(shift))] += count;
         }
+        self.find_high();
     }
 
     fn fade(&mut self) {
@@ -101,6 +125,7 @@ impl DelayHistogram {
             *count /= 2;
             self.total += u32::from(*count);
         }
+        self.find_high();
     }
 
     /// The delay that a share `q` of samples did not exceed: the upper edge of its bin, so never too small.
@@ -213,9 +238,22 @@ mod tests {
                 "{q}: {seen} against {truth}"
             );
         }
-        assert_eq!(delays.high(), delays.quantile(HIGH));
         let half = delays.share_within(ms(70));
         assert!((half - 0.5).abs() < 0.05, "{half}");
+    }
+
+    #[test]
+    fn the_moved_quantile_is_the_counted_one() {
+        let mut delays = DelayHistogram::default();
+        let mut state = 7u64;
+        for _ in 0..20_000 {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            let (octave, part) = ((state >> 60) as u32, (state >> 33) % 1000);
+            delays.record(Duration::from_micros(2000 + (part << octave.min(12))));
+            assert_eq!(delays.high(), delays.quantile(0.99));
+        }
     }
 
     #[test]
