@@ -35,12 +35,45 @@ pub(crate) struct SentPacket {
     pub(crate) state: PacketState,
     /// Whether it counts for congestion and loss: path probes do not.
     pub(crate) is_probe: bool,
-    /// Set by [`SentPackets::push`]: symbols sent before this packet's, modulo 2^32.
-    pub(crate) first_symbol: u32,
+    /// The first symbol, here because most packets have one: an access to memory less. Set by [`SentPackets::push`], as is
+    /// the next.
+    first_esi: u8,
+    first_block: u64,
+    /// Further symbols of the packets before, modulo 2^32.
+    further: u32,
+}
+
+impl SentPacket {
+    /// A packet of `bytes`, which leaves now.
+    pub(crate) const fn new(
+        sent_at: Instant,
+        bytes: u16,
+        symbols: u8,
+        is_eliciting: bool,
+        is_probe: bool,
+    ) -> Self {
+        // Nothing waits for one that asks for no acknowledgement.
+        let state = if is_eliciting {
+            PacketState::Outstanding
+        } else {
+            PacketState::Settled
+        };
+        Self {
+            sent_at,
+            lost_at: sent_at,
+            bytes,
+            symbols,
+            state,
+            is_probe,
+            first_esi: 0,
+            first_block: 0,
+            further: 0,
+        }
+    }
 }
 
 /// A symbol in a packet.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SymbolRef {
     pub(crate) block: u64,
     pub(crate) esi: u8,
@@ -51,10 +84,12 @@ pub(crate) struct SymbolRef {
 pub(crate) struct SentPackets {
     base: u64,
     packets: VecDeque<SentPacket>,
-    /// Symbols of all these packets in the order sent.
-    symbols: VecDeque<SymbolRef>,
-    /// Symbols that left the old end, modulo 2^32.
-    symbols_base: u32,
+    /// The first symbol of the packet that is being written.
+    first: SymbolRef,
+    /// Symbols after the first, of all these packets in the order sent.
+    further: VecDeque<SymbolRef>,
+    /// Those that left the old end, modulo 2^32.
+    further_base: u32,
     /// Packets that are outstanding.
     outstanding: usize,
 }
@@ -70,10 +105,11 @@ impl SentPackets {
     }
 
     pub(crate) fn push(&mut self, mut packet: SentPacket) {
-        let noted = self.symbols.len() as u32;
-        packet.first_symbol = self
-            .symbols_base
-            .wrapping_add(noted - u32::from(packet.symbols));
+        let own = u32::from(packet.symbols.saturating_sub(1));
+        packet.further = self
+            .further_base
+            .wrapping_add(self.further.len() as u32 - own);
+        (packet.first_block, packet.first_esi) = (self.first.block, self.first.esi);
         self.outstanding += usize::from(packet.state == PacketState::Outstanding);
         self.packets.push_back(packet);
     }
@@ -81,12 +117,16 @@ impl SentPackets {
     /// Gives back what a burst needed.
     pub(crate) fn trim(&mut self) {
         self.packets.shrink_to_fit();
-        self.symbols.shrink_to_fit();
+        self.further.shrink_to_fit();
     }
 
-    /// A symbol of the packet that is being written.
-    pub(crate) fn note_symbol(&mut self, symbol: SymbolRef) {
-        self.symbols.push_back(symbol);
+    /// A symbol of the packet that is being written, which has `before` symbols already.
+    pub(crate) fn note_symbol(&mut self, before: usize, symbol: SymbolRef) {
+        if before == 0 {
+            self.first = symbol;
+        } else {
+            self.further.push_back(symbol);
+        }
     }
 
     pub(crate) fn get(&self, number: u64) -> Option<&SentPacket> {
@@ -116,17 +156,23 @@ impl SentPackets {
         self.base..self.next_number()
     }
 
-    /// Where the symbols of packet `number` are, for [`SentPackets::symbol`].
+    /// How many symbols packet `number` has, as positions for [`SentPackets::symbol`].
     pub(crate) fn symbols_of(&self, number: u64) -> core::ops::Range<usize> {
-        let Some(packet) = self.get(number) else {
-            return 0..0;
-        };
-        let start = packet.first_symbol.wrapping_sub(self.symbols_base) as usize;
-        start..start + usize::from(packet.symbols)
+        0..self
+            .get(number)
+            .map_or(0, |packet| usize::from(packet.symbols))
     }
 
-    pub(crate) fn symbol(&self, position: usize) -> SymbolRef {
-        self.symbols[position]
+    /// A symbol of packet `number`, at a position that [`SentPackets::symbols_of`] told.
+    pub(crate) fn symbol(&self, number: u64, position: usize) -> SymbolRef {
+        let packet = &self.packets[(number - self.base) as usize];
+        match position.checked_sub(1) {
+            None => SymbolRef {
+                block: packet.first_block,
+                esi: packet.first_esi,
+            },
+            Some(at) => self.further[packet.further.wrapping_sub(self.further_base) as usize + at],
+        }
     }
 
     /// Forgets what is settled at the old end; lost packets only when they were sent before `lost_before`.
@@ -140,8 +186,9 @@ impl SentPackets {
             if !is_over {
                 break;
             }
-            self.symbols.drain(..usize::from(packet.symbols));
-            self.symbols_base = self.symbols_base.wrapping_add(u32::from(packet.symbols));
+            let further = packet.symbols.saturating_sub(1);
+            self.further.drain(..usize::from(further));
+            self.further_base = self.further_base.wrapping_add(u32::from(further));
             self.packets.pop_front();
             self.base += 1;
         }

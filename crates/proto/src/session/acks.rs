@@ -128,7 +128,7 @@ impl Session {
             }
         }
         for position in self.sent.symbols_of(number) {
-            let symbol = self.sent.symbol(position);
+            let symbol = self.sent.symbol(number, position);
             self.traffic.outbox.on_block_acked(symbol.block);
             let Some(block) = self.traffic.outbox.block_mut(symbol.block) else {
                 continue;
@@ -285,7 +285,7 @@ impl Session {
             .on_lost(now, packet.sent_at, usize::from(packet.bytes));
         self.note_loss_run(packet.sent_at);
         for position in self.sent.symbols_of(number) {
-            let symbol = self.sent.symbol(position);
+            let symbol = self.sent.symbol(number, position);
             let Some(block) = self.traffic.outbox.block_mut(symbol.block) else {
                 continue;
             };

@@ -8,7 +8,7 @@ use super::{Session, Shared, State};
 use crate::endpoint::{Ecn, Transmit};
 use crate::limits::{ABANDONS_PER_PACKET, MTU_MIN, SYMBOLS_PER_PACKET_MAX, UDP_IP_HEADER};
 use crate::path::{Blocked, Validation};
-use crate::recovery::{PacketState, SentPacket, SymbolRef};
+use crate::recovery::{SentPacket, SymbolRef};
 use crate::time::Instant;
 use crate::wire::{
     Ack, Frame, HEADER_LEN_MAX, Header, SYMBOL_HEADER, Symbol, TAG_LEN, Writer, symbol_overhead,
@@ -280,7 +280,8 @@ impl Session {
         block.to_send -= 1;
         block.unaccounted += 1;
         let (backoff, is_done, slot) = (block.backoff, block.to_send == 0, block.message);
-        self.sent.note_symbol(SymbolRef { block: number, esi });
+        self.sent
+            .note_symbol(draft.symbol_count, SymbolRef { block: number, esi });
         draft.symbol_count += 1;
         draft.symbol_bytes += len;
         draft.is_eliciting = true;
@@ -330,19 +331,8 @@ impl Session {
             .seal
             .seal(draft.number, &mut buffer[..len], draft.header_len);
         let counts = draft.is_eliciting && !draft.is_probe;
-        let packet = SentPacket {
-            sent_at: now,
-            lost_at: now,
-            bytes: len as u16,
-            symbols: draft.symbol_count as u8,
-            state: if draft.is_eliciting {
-                PacketState::Outstanding
-            } else {
-                PacketState::Settled
-            },
-            is_probe: draft.is_probe,
-            first_symbol: 0,
-        };
+        let symbols = draft.symbol_count as u8;
+        let packet = SentPacket::new(now, len as u16, symbols, draft.is_eliciting, draft.is_probe);
         self.sent.push(packet);
         if counts {
             self.path.congestion.on_sent(now, len);

@@ -443,7 +443,7 @@ impl Session {
             && self
                 .sent
                 .symbols_of(number)
-                .any(|position| self.sent.symbol(position).block == block)
+                .any(|position| self.sent.symbol(number, position).block == block)
     }
 }
 

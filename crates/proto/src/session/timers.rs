@@ -115,7 +115,7 @@ impl Session {
             touched.extend(
                 self.sent
                     .symbols_of(number)
-                    .map(|position| self.sent.symbol(position).block),
+                    .map(|position| self.sent.symbol(number, position).block),
             );
             self.lose_packet(now, number, PacketState::LostByTime);
         }
@@ -149,7 +149,7 @@ impl Session {
         self.sent.set_state(now, number, PacketState::LostByTime);
         self.control.abandon_told.take_if(|told| told.0 == number);
         for position in self.sent.symbols_of(number) {
-            let symbol = self.sent.symbol(position);
+            let symbol = self.sent.symbol(number, position);
             if let Some(block) = self.traffic.outbox.block_mut(symbol.block) {
                 block.unaccounted = block.unaccounted.saturating_sub(1);
             }
