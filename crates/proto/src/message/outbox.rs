@@ -202,9 +202,6 @@ pub(crate) struct Outbox {
     large_burden: usize,
 }
 
-/// Bits of a message's id that say where it is.
-const SLOT_BITS: u32 = 16;
-
 impl Outbox {
     pub(crate) fn next_block(&self) -> u64 {
         self.base + self.index.len() as u64
@@ -242,33 +239,37 @@ impl Outbox {
     }
 
     /// Takes a message in, and gives it its id.
-    pub(crate) fn insert_message(&mut self, mut message: OutgoingMessage) -> (u32, MessageId) {
-        // The place in the lowest bits, so that a message is found by its id; the count above keeps the order.
-        let counted = self.next_message << SLOT_BITS;
+    pub(crate) fn insert_message(&mut self, message: OutgoingMessage) -> (u32, MessageId) {
+        let count = self.next_message;
         self.next_message += 1;
         self.held_bytes += message.held_here();
         if let Body::Large(large) = &message.body {
             self.content_bytes += large.owned_bytes();
         }
-        message.id = MessageId(counted);
         let slot = self.messages.insert(message);
-        let id = MessageId(counted | u64::from(slot));
+        // A session holds far fewer messages than there are places in an id.
+        let id = MessageId::new(count, slot as u16);
         if let Some(message) = self.messages.get_mut(slot) {
             message.id = id;
         }
         (slot, id)
     }
 
+    /// The id of the next message, but for its place.
+    pub(crate) const fn next_id(&self) -> MessageId {
+        MessageId::new(self.next_message, u16::MAX)
+    }
+
     /// An id for a message that has its outcome at once.
     pub(crate) const fn pass_id(&mut self) -> MessageId {
-        let id = MessageId((self.next_message << SLOT_BITS) | ((1 << SLOT_BITS) - 1));
+        let id = self.next_id();
         self.next_message += 1;
         id
     }
 
     /// Where a message is, if it has no outcome yet.
     pub(crate) fn find(&self, id: MessageId) -> Option<u32> {
-        let slot = (id.0 & ((1 << SLOT_BITS) - 1)) as u32;
+        let slot = u32::from(id.place());
         self.messages
             .get(slot)
             .is_some_and(|message| message.id == id)

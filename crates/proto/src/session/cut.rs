@@ -6,6 +6,7 @@ use core::time::Duration;
 
 use punctual_policy::Situation;
 
+use super::rounds::draw;
 use super::send::{check, entry_of};
 use super::{SendError, Session, Shared};
 use crate::limits::{MTU_MIN, SOURCE_SYMBOLS_MAX, WHOLE_MAX};
@@ -277,7 +278,10 @@ impl Session {
         if plan.rounds == 0 {
             return 0.0;
         }
-        let situation = plan.situation(time_left, self);
+        let situation = Situation {
+            draw: draw(self.traffic.outbox.next_id()),
+            ..plan.situation(time_left, self)
+        };
         let miss = self.predict_miss(&situation, options.miss_target(), shared);
         libm::pow(1.0 - miss, blocks as f64)
     }

@@ -10,7 +10,7 @@ use super::cut::block_entry;
 use super::{Due, Session, Shared};
 use crate::limits::BACKOFF_MAX;
 use crate::recovery::PacketState;
-use crate::stream::MissReason;
+use crate::stream::{MessageId, MissReason};
 use crate::time::Instant;
 
 /// Rounds that a prediction looks ahead; what later rounds could still save is not counted.
@@ -86,7 +86,7 @@ impl Session {
                 rounds_left,
                 rounds_planned: block.rounds_planned,
                 loss,
-                draw: draw(message.id.0),
+                draw: draw(message.id),
                 time_left,
                 round_time,
             };
@@ -348,8 +348,8 @@ impl Session {
 }
 
 /// A number for mixed policies: uniform over messages, the same for a message whatever else happens (splitmix64).
-const fn draw(message: u64) -> u32 {
-    let mut z = message.wrapping_add(0x9e37_79b9_7f4a_7c15);
+pub(super) const fn draw(message: MessageId) -> u32 {
+    let mut z = message.count().wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     ((z ^ (z >> 31)) >> 32) as u32

@@ -21,6 +21,24 @@ impl StreamId {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MessageId(pub u64);
 
+impl MessageId {
+    /// Bits that say where the message is; above them it is counted.
+    const PLACE_BITS: u32 = 16;
+
+    pub(crate) const fn new(count: u64, place: u16) -> Self {
+        Self((count << Self::PLACE_BITS) | place as u64)
+    }
+
+    pub(crate) const fn place(self) -> u16 {
+        self.0 as u16
+    }
+
+    /// How many messages of the session came before.
+    pub(crate) const fn count(self) -> u64 {
+        self.0 >> Self::PLACE_BITS
+    }
+}
+
 /// How the messages of a stream are delivered. Each at most once, whatever the mode.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
