@@ -104,12 +104,7 @@ impl Assemblies {
     }
 
     /// Joins, or hands on, the parts whose turn it is.
-    fn advance(
-        &mut self,
-        position: usize,
-        ready: &mut VecDeque<Ready>,
-        pool: &mut Pool,
-    ) -> Taken {
+    fn advance(&mut self, position: usize, ready: &mut VecDeque<Ready>, pool: &mut Pool) -> Taken {
         let assembly = &mut self.list[position];
         let Some(head) = assembly.head else {
             return Taken::Kept;
@@ -177,7 +172,11 @@ impl Assemblies {
         aborted: &mut VecDeque<Ready>,
         pool: &mut Pool,
     ) {
-        self.drop_where(|first_block, _| first_blocks.contains(&first_block), aborted, pool);
+        self.drop_where(
+            |first_block, _| first_blocks.contains(&first_block),
+            aborted,
+            pool,
+        );
     }
 
     /// Lets go of the messages that a newer one, which begins with `newest`, supersedes.
