@@ -124,13 +124,15 @@ impl Assemblies {
             let offset = assembly.offset;
             assembly.offset += part.len();
             if head.message_len <= WHOLE_MAX {
-                if assembly.whole.capacity() == 0 {
-                    assembly.whole = pool.take(head.message_len);
-                }
-                assembly.whole.extend_from_slice(&part);
                 assembly.bytes += part.len();
                 self.held_bytes += part.len();
-                pool.give(part);
+                if offset == 0 {
+                    // It grows with what comes: a peer's word for a length reserves nothing.
+                    assembly.whole = part;
+                } else {
+                    assembly.whole.extend_from_slice(&part);
+                    pool.give(part);
+                }
             } else {
                 ready.push_back(Ready::Piece {
                     head,
