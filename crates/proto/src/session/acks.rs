@@ -66,6 +66,9 @@ impl Session {
         let held = Duration::from_micros(u64::from(ack.delay_us));
         if let Some(sample) = now.since(sent_at).checked_sub(held) {
             self.path.rtt.record(sample);
+            self.path
+                .congestion
+                .on_rtt(now, sample, self.path.rtt.smoothed());
         }
         self.clock.record(&Exchange {
             sent_at,
@@ -110,7 +113,7 @@ impl Session {
         } else if state == PacketState::Outstanding {
             self.path
                 .congestion
-                .on_acked(packet.sent_at, usize::from(packet.bytes));
+                .on_acked(now, packet.sent_at, usize::from(packet.bytes));
             self.path.loss.record(false);
         } else {
             // It had been counted as lost; it counts once.
