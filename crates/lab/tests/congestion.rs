@@ -27,7 +27,10 @@ struct Alone {
 fn alone(seed: u64, path: &PathSpec, rtt: Duration, link: LinkSpec) -> Alone {
     let mut bulk = Bulk::new(seed, rtt, link);
     bulk.download(path, Duration::ZERO);
-    bulk.run(sec(3));
+    bulk.run(ms(500));
+    if std::env::var("TRACE").is_err() {
+        bulk.run(sec(3));
+    }
     bulk.restart();
     bulk.small_every(ms(20));
     if std::env::var("TRACE").is_ok() {
@@ -49,7 +52,8 @@ fn alone(seed: u64, path: &PathSpec, rtt: Duration, link: LinkSpec) -> Alone {
     }
     bulk.run(sec(30));
     let link = bulk.world.link(bulk.link);
-    let quantile = |latencies: &punctual_lab::stats::Latencies, q| latencies.quantile_ms(q).unwrap_or(1e9);
+    let quantile =
+        |latencies: &punctual_lab::stats::Latencies, q| latencies.quantile_ms(q).unwrap_or(1e9);
     let result = Alone {
         used: link.utilisation(bulk.world.now()),
         wait_p99_ms: quantile(&link.stats().waits, 0.99),
@@ -79,18 +83,47 @@ fn alone(seed: u64, path: &PathSpec, rtt: Duration, link: LinkSpec) -> Alone {
 fn print_alone() {
     for seed in 1..=3 {
         let lossy = path(ms(130), |c| c.loss = LossModel::Uniform(0.02));
-        alone(seed, &lossy, ms(130), LinkSpec::drop_tail(8_000_000, ms(130), 1.0));
+        alone(
+            seed,
+            &lossy,
+            ms(130),
+            LinkSpec::drop_tail(8_000_000, ms(130), 1.0),
+        );
     }
-    alone(1, &plain(ms(130)), ms(130), LinkSpec::drop_tail(8_000_000, ms(130), 1.0));
-    alone(1, &plain(ms(20)), ms(20), LinkSpec::drop_tail(50_000_000, ms(20), 1.0));
+    alone(
+        1,
+        &plain(ms(130)),
+        ms(130),
+        LinkSpec::drop_tail(8_000_000, ms(130), 1.0),
+    );
+    alone(
+        1,
+        &plain(ms(20)),
+        ms(20),
+        LinkSpec::drop_tail(50_000_000, ms(20), 1.0),
+    );
     let wifi = path(ms(40), |c| {
-        c.delay = punctual_lab::channel::DelayModel::Normal { mean: ms(25), sd: ms(5), min: ms(20) };
+        c.delay = punctual_lab::channel::DelayModel::Normal {
+            mean: ms(25),
+            sd: ms(5),
+            min: ms(20),
+        };
     });
     println!("coherent jitter");
-    alone(1, &wifi, ms(40), LinkSpec::drop_tail(8_000_000, ms(40), 1.0));
+    alone(
+        1,
+        &wifi,
+        ms(40),
+        LinkSpec::drop_tail(8_000_000, ms(40), 1.0),
+    );
     let wifi = path(ms(40), |c| c.jitter = ms(10));
     println!("reordering jitter");
-    alone(1, &wifi, ms(40), LinkSpec::drop_tail(8_000_000, ms(40), 1.0));
+    alone(
+        1,
+        &wifi,
+        ms(40),
+        LinkSpec::drop_tail(8_000_000, ms(40), 1.0),
+    );
     println!("ecn");
     let mut link = LinkSpec::drop_tail(10_000_000, ms(40), 1.0);
     link.ecn_mark_bytes = Some(link.queue_bytes / 10);
@@ -98,7 +131,11 @@ fn print_alone() {
 }
 
 fn beside(seed: u64, ours: usize, rivals: usize, products: f64) -> (f64, f64, f64) {
-    let mut bulk = Bulk::new(seed, ms(40), LinkSpec::drop_tail(10_000_000, ms(40), products));
+    let mut bulk = Bulk::new(
+        seed,
+        ms(40),
+        LinkSpec::drop_tail(10_000_000, ms(40), products),
+    );
     for index in 0..ours {
         bulk.download(&plain(ms(40)), ms(137 * index as u64 + seed * 31));
     }
@@ -125,6 +162,16 @@ fn beside(seed: u64, ours: usize, rivals: usize, products: f64) -> (f64, f64, f6
         link.stats().dropped as f64 / link.stats().packets as f64,
     );
     (share, jain(&mine), jain(&theirs))
+}
+
+#[test]
+fn one_alone() {
+    alone(
+        1,
+        &plain(ms(130)),
+        ms(130),
+        LinkSpec::drop_tail(8_000_000, ms(130), 1.0),
+    );
 }
 
 #[test]

@@ -147,16 +147,17 @@ impl Bulk {
         let Some(every) = self.small_every else {
             return;
         };
-        let Some(session) = self.downloads[0].session else {
-            return;
-        };
         if self.small_at <= self.world.now() {
+            self.small_at = self.world.now().after(every);
+            let Some(session) = self.downloads[0].session else {
+                return;
+            };
             let mut data = [0; 100];
             data[..8].copy_from_slice(&(self.small_sent.len() as u64).to_le_bytes());
             self.small_sent.push(self.world.now());
-            self.small_at = self.world.now().after(every);
             // Without redundancy: what is measured is the delay of packets.
-            let options = SendOptions::within(self.rtt / 2 + Duration::from_millis(30)).on_time(0.5);
+            let options =
+                SendOptions::within(self.rtt / 2 + Duration::from_millis(30)).on_time(0.999);
             let _ = self.world.send(self.server, session, &data, options);
         }
     }
@@ -195,7 +196,10 @@ impl Bulk {
                 }
             }
             Event::Writable => {
-                if let Some(index) = self.downloads.iter().position(|d| d.session == Some(session))
+                if let Some(index) = self
+                    .downloads
+                    .iter()
+                    .position(|d| d.session == Some(session))
                 {
                     self.fill(index);
                 }

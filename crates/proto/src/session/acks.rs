@@ -62,13 +62,13 @@ impl Session {
             packet.state != PacketState::Settled && packet.sent_at >= self.path.began
         };
         let packet = self.sent.get(largest).filter(is_of_use)?;
-        let sent_at = packet.sent_at;
+        let (sent_at, bytes) = (packet.sent_at, packet.bytes);
         let held = Duration::from_micros(u64::from(ack.delay_us));
         if let Some(sample) = now.since(sent_at).checked_sub(held) {
             self.path.rtt.record(sample);
             self.path
                 .congestion
-                .on_rtt(now, sample, self.path.rtt.smoothed());
+                .on_rtt(now, sample, self.path.rtt.smoothed(), bytes);
         }
         self.clock.record(&Exchange {
             sent_at,

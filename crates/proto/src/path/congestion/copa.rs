@@ -19,9 +19,10 @@ pub(super) struct Copa {
     is_rising: bool,
     /// Round trips that the direction has held.
     held: u8,
-    /// The window at the last look, a round trip ago.
+    /// The window at the last look, less than a round trip ago, and at the one before.
     looked_at: Instant,
     window_then: f32,
+    window_before: f32,
 }
 
 impl Default for Copa {
@@ -32,6 +33,7 @@ impl Default for Copa {
             held: 0,
             looked_at: Instant::ZERO,
             window_then: 0.0,
+            window_before: 0.0,
         }
     }
 }
@@ -53,7 +55,10 @@ impl Copa {
         let rises = Self::is_below_target(window, delays);
         self.look(now, window, delays);
         if rises != self.is_rising && self.velocity > 1.0 {
+            // What this packet met is what the window of a round trip ago led to; since then the window has run on.
+            let window = f64::from(self.window_before);
             self.turn(now, window, rises);
+            return window;
         }
         let step = (f64::from(self.velocity) * PACKET / DELTA).min(window * STEP_MAX);
         let change = step * bytes / window;
@@ -79,6 +84,7 @@ impl Copa {
             self.turn(now, window, rises);
         }
         self.looked_at = now;
+        self.window_before = self.window_then;
         self.window_then = window as f32;
     }
 
@@ -89,6 +95,7 @@ impl Copa {
             held: 0,
             looked_at: now,
             window_then: window as f32,
+            window_before: window as f32,
         };
     }
 

@@ -21,7 +21,7 @@ mod tests;
 use core::time::Duration;
 
 use copa::Copa;
-use cubic::{BETA, Cubic};
+use cubic::Cubic;
 use delays::Delays;
 use rivalry::Rivalry;
 
@@ -89,12 +89,7 @@ impl Default for Congestion {
 impl Congestion {
     /// Bytes that may be under way.
     pub(crate) fn window(&self) -> u64 {
-        let window = if self.rivalry.is_draining() {
-            (self.window * DRAIN * self.delays.least_us() / self.delays.standing_us()).max(MINIMUM)
-        } else {
-            self.window
-        };
-        window as u64
+        self.rivalry.drained().unwrap_or(self.window).max(MINIMUM) as u64
     }
 
     /// Bytes that are under way.
@@ -159,15 +154,26 @@ impl Congestion {
         self.in_flight = self.in_flight.saturating_sub(bytes as u64);
     }
 
-    /// A round trip was seen.
-    pub(crate) fn on_rtt(&mut self, now: Instant, sample: Duration, smoothed: Duration) {
-        self.delays.record(now, sample, smoothed);
+    /// A packet of `bytes` was acknowledged `sample` after it was sent, less the time that the peer held the acknowledgement back.
+    pub(crate) fn on_rtt(
+        &mut self,
+        now: Instant,
+        sample: Duration,
+        smoothed: Duration,
+        bytes: u16,
+    ) {
+        if !self.delays.record(now, sample, smoothed, bytes) {
+            return;
+        }
         let slack_us = SLACK * self.delays.least_us() * PACKET / self.window;
+        let drained = self.rivalry.drained();
         if self.rivalry.on_rtt(now, &self.delays, slack_us) {
             self.is_starting = false;
+            self.window = drained.unwrap_or(self.window).max(MINIMUM);
             self.copa.restart(now, self.window);
             self.cubic.restart(self.window);
         }
+        self.rivalry.drain(now, self.window, &self.delays, false);
     }
 
     pub(crate) fn on_acked(&mut self, now: Instant, sent_at: Instant, bytes: usize) {
@@ -187,7 +193,7 @@ impl Congestion {
     }
 
     fn move_window(&mut self, now: Instant, bytes: f64) {
-        let window = if self.rivalry.is_draining() {
+        let window = if self.rivalry.drained().is_some() {
             return;
         } else if self.rivalry.is_on() {
             let rtt = self.delays.smoothed().as_secs_f64();
@@ -204,7 +210,7 @@ impl Congestion {
         self.window = window.max(MINIMUM);
     }
 
-    /// The first sign of a queue: what came back in the last round trip is what the path carries.
+    /// The first sign of a queue: half the window came back in the last round trip.
     fn leave_start(&mut self, now: Instant) -> f64 {
         self.is_starting = false;
         let carried =
@@ -252,7 +258,7 @@ impl Congestion {
         // A window that was not filled keeps its floor.
         self.window = left.max(MINIMUM);
         self.copa.restart(now, self.window);
-        self.rivalry.may_drain(now, &self.delays);
+        self.rivalry.drain(now, self.window, &self.delays, true);
     }
 
     /// RFC 9002 section 7.6: everything was lost for long.
@@ -265,8 +271,6 @@ impl Congestion {
     }
 }
 
-/// While a queue is drained: the window, as a share of what the path carries without one.
-const DRAIN: f64 = 0.8;
 const START_GAIN: f64 = 2.0;
 const COPA_GAIN: f64 = 1.1;
 const COMPETING_GAIN: f64 = 1.25;

@@ -16,6 +16,8 @@ const PATIENCE: u32 = 5;
 const EMPTY: f64 = 0.1;
 /// How long a flow competes before it looks whether it still has to.
 const INTERVAL: Duration = Duration::from_secs(5);
+/// The window while room is made, as a share of what it would carry without a queue.
+const DRAIN: f64 = 0.8;
 
 #[derive(Clone, Copy, Default)]
 pub(super) struct Rivalry {
@@ -26,6 +28,8 @@ pub(super) struct Rivalry {
     drained_at: Instant,
     /// Until when room is made.
     drains_until: Option<Instant>,
+    /// The window meanwhile, in bytes.
+    drained: f32,
 }
 
 impl Rivalry {
@@ -33,8 +37,9 @@ impl Rivalry {
         self.is_on
     }
 
-    pub(super) const fn is_draining(&self) -> bool {
-        self.drains_until.is_some()
+    /// The window while room is made.
+    pub(super) fn drained(&self) -> Option<f64> {
+        self.drains_until.map(|_| f64::from(self.drained))
     }
 
     /// A round trip was seen: whether competition began or ended with it. `slack_us` of queue are always as good as none.
@@ -55,13 +60,14 @@ impl Rivalry {
         self.is_on != was_on
     }
 
-    /// A good time to make room, if it is due: whether it begins.
-    pub(super) fn may_drain(&mut self, now: Instant, delays: &Delays) -> bool {
-        if !self.is_on || self.is_draining() || now.since(self.drained_at) < INTERVAL {
-            return false;
+    /// Makes room if it is due: soon after a congestion event, later in any case.
+    pub(super) fn drain(&mut self, now: Instant, window: f64, delays: &Delays, is_event: bool) {
+        let interval = if is_event { INTERVAL } else { INTERVAL * 2 };
+        if !self.is_on || self.drains_until.is_some() || now.since(self.drained_at) < interval {
+            return;
         }
         self.drained_at = now;
         self.drains_until = Some(now + delays.smoothed() * 3);
-        true
+        self.drained = (DRAIN * window * delays.least_us() / delays.standing_us()) as f32;
     }
 }
