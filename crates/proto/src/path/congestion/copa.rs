@@ -12,6 +12,8 @@ const DELTA: f64 = 1.0;
 const PATIENCE: u8 = 3;
 /// A window does not change by more than this share of itself in a round trip.
 const STEP_MAX: f64 = 0.5;
+/// A rising window covers at most this share of the distance to its last ceiling, or from it, in a round trip.
+const APPROACH: f64 = 0.25;
 
 #[derive(Clone, Copy)]
 pub(super) struct Copa {
@@ -23,6 +25,8 @@ pub(super) struct Copa {
     looked_at: Instant,
     window_then: f32,
     window_before: f32,
+    /// The window at which a queue was last seen to begin.
+    ceiling: f32,
 }
 
 impl Default for Copa {
@@ -34,6 +38,7 @@ impl Default for Copa {
             looked_at: Instant::ZERO,
             window_then: 0.0,
             window_before: 0.0,
+            ceiling: 0.0,
         }
     }
 }
@@ -57,10 +62,24 @@ impl Copa {
         if rises != self.is_rising && self.velocity > 1.0 {
             // What this packet met is what the window of a round trip ago led to; since then the window has run on.
             let window = f64::from(self.window_before);
+            if self.is_rising {
+                self.ceiling = window as f32;
+            }
             self.turn(now, window, rises);
             return window;
         }
-        let step = (f64::from(self.velocity) * PACKET / DELTA).min(window * STEP_MAX);
+        if !rises && self.is_rising {
+            self.ceiling = window as f32;
+        }
+        // Slowly past the place where the queue began the last time (the idea of CUBIC's plateau): feedback is a round trip late, and
+        // what the window overshoots by stands in the queue.
+        let distance = (f64::from(self.ceiling) - window).abs();
+        let most = if rises {
+            (distance * APPROACH).max(PACKET / DELTA)
+        } else {
+            window * STEP_MAX
+        };
+        let step = (f64::from(self.velocity) * PACKET / DELTA).min(most);
         let change = step * bytes / window;
         if rises {
             window + change
@@ -96,6 +115,7 @@ impl Copa {
             looked_at: now,
             window_then: window as f32,
             window_before: window as f32,
+            ceiling: self.ceiling,
         };
     }
 
