@@ -167,13 +167,17 @@ impl Congestion {
         }
         let slack_us = SLACK * self.delays.least_us() * PACKET / self.window;
         let drained = self.rivalry.drained();
-        if self.rivalry.on_rtt(now, &self.delays, slack_us) {
+        if self
+            .rivalry
+            .on_rtt(now, self.window, &self.delays, slack_us)
+        {
             self.is_starting = false;
-            self.window = drained.unwrap_or(self.window).max(MINIMUM);
+            if !self.rivalry.is_on() {
+                self.window = drained.unwrap_or(self.window).max(MINIMUM);
+            }
             self.copa.restart(now, self.window);
             self.cubic.restart(self.window);
         }
-        self.rivalry.drain(now, self.window, &self.delays, false);
     }
 
     pub(crate) fn on_acked(&mut self, now: Instant, sent_at: Instant, bytes: usize) {
@@ -213,6 +217,8 @@ impl Congestion {
     /// The first sign of a queue: half the window came back in the last round trip.
     fn leave_start(&mut self, now: Instant) -> f64 {
         self.is_starting = false;
+        // What is lost of the packets under way belongs to this.
+        self.recovery_since = Some(now);
         let carried =
             self.window * self.delays.least_us() / self.delays.smoothed().as_micros() as f64;
         self.copa.restart(now, carried);
@@ -233,9 +239,12 @@ impl Congestion {
 
     pub(crate) fn on_lost(&mut self, now: Instant, sent_at: Instant, bytes: usize) {
         self.on_forgotten(bytes);
+        if self.recovery_since.is_some_and(|since| sent_at <= since) {
+            return;
+        }
         self.round.lost = self.round.lost.saturating_add(1);
         if self.rivalry.is_on() {
-            self.on_congestion(now, sent_at);
+            self.cut(now);
         }
     }
 
