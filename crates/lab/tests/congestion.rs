@@ -144,6 +144,18 @@ fn beside(seed: u64, ours: usize, rivals: usize, products: f64) -> (f64, f64, f6
     }
     bulk.run(sec(20));
     bulk.restart();
+    if std::env::var("TRACE").is_ok() {
+        for _ in 0..200 {
+            bulk.run(ms(50));
+            let queue = bulk.world.link(bulk.link).queue_delay(bulk.world.now());
+            let windows: Vec<u64> = (0..ours).map(|i| bulk.path_window(i)).collect();
+            println!(
+                "{:.2} queue {:.1} windows {windows:?}",
+                bulk.world.now().0 as f64 / 1e9,
+                queue.as_secs_f64() * 1e3,
+            );
+        }
+    }
     let before = (bulk.received(), bulk.rivals_received());
     bulk.run(sec(60));
     let mine = gained(&before.0, &bulk.received());
@@ -182,6 +194,11 @@ fn print_beside() {
         }
         beside(1, 0, 16, products);
     }
+}
+
+#[test]
+fn one_beside() {
+    beside(1, 4, 0, 1.0);
 }
 
 #[test]

@@ -267,7 +267,6 @@ impl Congestion {
         // A window that was not filled keeps its floor.
         self.window = left.max(MINIMUM);
         self.copa.restart(now, self.window);
-        self.rivalry.drain(now, self.window, &self.delays, true);
     }
 
     /// RFC 9002 section 7.6: everything was lost for long.

@@ -14,17 +14,17 @@ use crate::time::Instant;
 /// Round trips without an empty queue after which room is made.
 const PATIENCE: u32 = 5;
 /// A queue below this share of the largest is as good as empty.
-const EMPTY: f64 = 0.1;
+const EMPTY: f64 = 0.3;
 /// Round trips for which room is made, before competing and while competing: others may notice a little later.
 const FIRST_DRAIN_TIME: u32 = 4;
 const DRAIN_TIME: u32 = 6;
 /// The window meanwhile, as a share of what it would carry without a queue.
 const FIRST_DRAIN: f64 = 0.9;
-const DRAIN: f64 = 0.8;
+const DRAIN: f64 = 0.75;
 /// How long a flow competes before it looks whether it still has to.
 const INTERVAL: Duration = Duration::from_secs(5);
 /// A queue below this share of its largest falls: others make room.
-const FALLING: f64 = 0.6;
+const FALLING: f64 = 0.75;
 
 #[derive(Clone, Copy, Default)]
 pub(super) struct Rivalry {
@@ -84,8 +84,8 @@ impl Rivalry {
     }
 
     /// Makes room if it is due: soon at a good moment, later in any case.
-    pub(super) fn drain(&mut self, now: Instant, window: f64, delays: &Delays, is_good: bool) {
-        let interval = if is_good { INTERVAL } else { INTERVAL * 2 };
+    fn drain(&mut self, now: Instant, window: f64, delays: &Delays, is_good: bool) {
+        let interval = if is_good { INTERVAL } else { INTERVAL * 4 };
         if self.is_on && self.drains_until.is_none() && now.since(self.drained_at) >= interval {
             self.begin_drain(now, window * DRAIN, DRAIN_TIME, delays);
         }
