@@ -45,6 +45,10 @@ impl Least {
 
 /// How long the least round trip is believed: a bucket's length, so between this and twice this. Copa says 10 s.
 const MEMORY: Duration = Duration::from_secs(10);
+/// The least round trip is looked for when it was not seen for so long.
+const STALE: Duration = Duration::from_secs(4);
+/// Round trips are equal within this many microseconds, or a thirty-second of themselves.
+const NEAR_US: u32 = 200;
 
 /// What Copa asks of round trips.
 #[derive(Clone, Copy, Default)]
@@ -58,6 +62,8 @@ pub(super) struct Delays {
     smoothed_us: u32,
     /// The size of the packets that are measured, in bytes.
     size: u16,
+    /// When a round trip was last about as short as the least.
+    least_at: Instant,
 }
 
 impl Delays {
@@ -82,6 +88,10 @@ impl Delays {
         let us = micros(sample).max(1);
         self.smoothed_us = micros(smoothed).max(1);
         self.least.record(now, us, MEMORY);
+        let least = self.least.get_us();
+        if us <= least + (least / 32).max(NEAR_US) {
+            self.least_at = now;
+        }
         self.standing.record(now, us, smoothed / 4);
         self.largest.record(now, u32::MAX - us, smoothed * 2);
         true
@@ -93,6 +103,11 @@ impl Delays {
 
     pub(super) fn smoothed(&self) -> Duration {
         Duration::from_micros(u64::from(self.smoothed_us))
+    }
+
+    /// The least round trip has not been seen for a while, and will be forgotten.
+    pub(super) fn is_least_stale(&self, now: Instant) -> bool {
+        now.since(self.least_at) > STALE
     }
 
     pub(super) fn least_us(&self) -> f64 {

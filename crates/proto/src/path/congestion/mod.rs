@@ -34,6 +34,8 @@ const PACKET: f64 = MTU_MIN as f64;
 const INITIAL: f64 = 10.0 * PACKET;
 /// RFC 9002 section 7.2: kMinimumWindow.
 const MINIMUM: f64 = 2.0 * PACKET;
+/// While room is made, at least one packet of the largest size is under way.
+const ONE: f64 = 1500.0;
 /// Losses of a period that chance explains, whatever their share.
 const LOSSES_EXPLAINED: u16 = 3;
 /// The share of a period's packets that chance may lose.
@@ -89,7 +91,9 @@ impl Default for Congestion {
 impl Congestion {
     /// Bytes that may be under way.
     pub(crate) fn window(&self) -> u64 {
-        self.rivalry.drained().unwrap_or(self.window).max(MINIMUM) as u64
+        self.rivalry
+            .drained()
+            .map_or(self.window, |drained| drained.max(ONE)) as u64
     }
 
     /// Bytes that are under way.
@@ -166,14 +170,16 @@ impl Congestion {
             return;
         }
         let slack_us = SLACK * self.delays.least_us() * PACKET / self.window;
-        let drained = self.rivalry.drained();
+        let was_draining = self.rivalry.drained().is_some();
         if self
             .rivalry
             .on_rtt(now, self.window, &self.delays, slack_us)
         {
             self.is_starting = false;
-            if !self.rivalry.is_on() {
-                self.window = drained.unwrap_or(self.window).max(MINIMUM);
+            if was_draining && !self.rivalry.is_on() {
+                // What the window carries without a queue.
+                self.window *= self.delays.least_us() / self.delays.largest_us();
+                self.window = self.window.max(MINIMUM);
             }
             self.copa.restart(now, self.window);
             self.cubic.restart(self.window);
