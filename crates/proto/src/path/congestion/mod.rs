@@ -217,7 +217,7 @@ impl Congestion {
         } else {
             self.copa.on_acked(now, self.window, bytes, &self.delays)
         };
-        self.window = window.max(MINIMUM);
+        self.window = window.max(ONE);
     }
 
     /// The first sign of a queue: half the window came back in the last round trip.
@@ -271,7 +271,7 @@ impl Congestion {
             left
         };
         // A window that was not filled keeps its floor.
-        self.window = left.max(MINIMUM);
+        self.window = left.max(ONE);
         self.copa.restart(now, self.window);
     }
 

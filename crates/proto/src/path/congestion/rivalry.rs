@@ -22,7 +22,7 @@ const EMPTY: f64 = 0.3;
 /// Round trips for which room is made, and the window meanwhile as a share of what it carries without a queue: before competing.
 const FIRST: (u32, f64) = (4, 0.9);
 /// The same while competing.
-const LATER: (u32, f64) = (4, 0.75);
+const LATER: (u32, f64) = (3, 0.75);
 /// The same when the least round trip is looked for, as a share of the window itself.
 const LOOK: (u32, f64) = (4, 0.5);
 /// When the sessions of an endpoint make room together.
