@@ -56,9 +56,9 @@ const STALE: Duration = Duration::from_secs(4);
 const NEAR_US: u32 = 200;
 
 /// How fast a paced window fills a queue, in seconds a second.
-const SLOPE: f64 = 0.03;
+const SLOPE: f64 = 0.0;
 /// What a packet of our own changes at most, in microseconds.
-const OWN_MAX_US: f64 = 1_000.0;
+const OWN_MAX_US: f64 = 2_000.0;
 /// What a jittery path adds to the least on average, in units of its mean change within a quarter of a round trip.
 const NOISE_GAIN: f64 = 4.0;
 /// No more than this is taken for noise, in microseconds.
