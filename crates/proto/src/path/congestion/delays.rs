@@ -52,15 +52,15 @@ impl Least {
 const MEMORY: Duration = Duration::from_secs(10);
 /// The least round trip is looked for when it was not seen for so long.
 const STALE: Duration = Duration::from_secs(4);
-/// Round trips are equal within this many microseconds, or a thirty-second of themselves.
-const NEAR_US: u32 = 200;
+/// Round trips are equal within a thirty-second of themselves, but at least and at most so many microseconds.
+const NEAR_US: (u32, u32) = (200, 500);
 
 /// How fast a paced window fills a queue, in seconds a second.
-const SLOPE: f64 = 0.0;
+const SLOPE: f64 = 0.005;
 /// What a packet of our own changes at most, in microseconds.
 const OWN_MAX_US: f64 = 2_000.0;
 /// What a jittery path adds to the least on average, in units of its mean change within a quarter of a round trip.
-const NOISE_GAIN: f64 = 4.0;
+const NOISE_GAIN: f64 = 8.0;
 /// No more than this is taken for noise, in microseconds.
 const NOISE_MAX_US: f64 = 15_000.0;
 
@@ -107,7 +107,7 @@ impl Delays {
         self.smoothed_us = micros(smoothed).max(1);
         self.least.record(now, us, MEMORY);
         let least = self.least.get_us();
-        if us <= least + (least / 32).max(NEAR_US) {
+        if us <= least + (least / 32).clamp(NEAR_US.0, NEAR_US.1) {
             self.least_at = now;
         }
         let before = self.standing.current();

@@ -57,6 +57,8 @@ pub(crate) struct Congestion {
     in_flight: u64,
     /// Until the first sign of a queue the window doubles each round trip.
     is_starting: bool,
+    /// Nothing was held back for two round trips: the application sends less than the window allows.
+    is_idle: bool,
     /// After persistent congestion the floor of [`INITIAL`] is not given until something has arrived.
     is_floored: bool,
     /// Losses of packets sent before this are the same event.
@@ -76,6 +78,7 @@ impl Default for Congestion {
             window: INITIAL,
             in_flight: 0,
             is_starting: true,
+            is_idle: true,
             is_floored: true,
             recovery_since: None,
             filled_at: None,
@@ -125,7 +128,7 @@ impl Congestion {
 
     /// Bytes that may leave back to back: ten packets after a pause (RFC 9002 section 7.7), few while the window is in use.
     pub(crate) fn burst(&self, rate: f64) -> u64 {
-        if self.in_flight as f64 * 2.0 < self.window {
+        if self.is_idle {
             INITIAL as u64
         } else {
             // A millisecond's worth, since timers are no finer.
@@ -137,14 +140,15 @@ impl Congestion {
     pub(crate) fn on_held_back(&mut self, now: Instant) {
         if self.in_flight as f64 * 2.0 >= self.window {
             self.filled_at = Some(now);
+            self.is_idle = false;
         }
     }
 
     pub(crate) fn on_sent(&mut self, now: Instant, bytes: usize) {
-        let idle = self
+        self.is_idle = self
             .filled_at
             .is_none_or(|at| now.since(at) > self.delays.smoothed() * 2);
-        if idle && self.is_floored {
+        if self.is_idle && self.is_floored {
             self.window = self.window.max(INITIAL);
         }
         self.in_flight += bytes as u64;

@@ -23,8 +23,8 @@ const EMPTY: f64 = 0.3;
 const FIRST: (u32, f64) = (4, 0.9);
 /// The same while competing.
 const LATER: (u32, f64) = (3, 0.75);
-/// The same when the least round trip is looked for, as a share of the window itself.
-const LOOK: (u32, f64) = (4, 0.5);
+/// The same when the least round trip is looked for.
+const LOOK: (u32, f64) = (3, 0.65);
 /// When the sessions of an endpoint make room together.
 const BEAT: Duration = Duration::from_secs(5);
 /// How long after a beat a session still joins.
@@ -97,7 +97,7 @@ impl Rivalry {
                 self.begin_drain(now, LATER.0, LATER.1 * share * window, delays);
             }
         } else if is_beat && delays.is_least_stale(now) && now.since(self.drained_at) > BEAT / 2 {
-            self.begin_drain(now, LOOK.0, LOOK.1 * window, delays);
+            self.begin_drain(now, LOOK.0, LOOK.1 * share * window, delays);
             self.is_look = true;
         } else if now.since(self.empty_at) > delays.smoothed() * PATIENCE {
             self.begin_drain(now, FIRST.0, FIRST.1 * share * window, delays);
