@@ -53,7 +53,7 @@ const MEMORY: Duration = Duration::from_secs(10);
 /// The least round trip is looked for when it was not seen for so long.
 const STALE: Duration = Duration::from_secs(4);
 /// Round trips are equal within a thirty-second of themselves, but at least and at most so many microseconds.
-const NEAR_US: (u32, u32) = (200, 500);
+const NEAR_US: (u32, u32) = (50, 100);
 
 /// How fast a paced window fills a queue, in seconds a second.
 const SLOPE: f64 = 0.005;
@@ -86,13 +86,15 @@ pub(super) struct Delays {
 
 impl Delays {
     /// A packet of `bytes` took `sample`. Only the largest packets are compared: at 8 Mbit/s a full packet takes 1.4 ms more than
-    /// a tiny one without any queue. Whether the sample was of use.
+    /// a tiny one without any queue. Whether the sample was of use. While the window
+    /// makes room or looks for its size (not `is_steady`), it is what changes the queue.
     pub(super) fn record(
         &mut self,
         now: Instant,
         sample: Duration,
         smoothed: Duration,
         bytes: u16,
+        is_steady: bool,
     ) -> bool {
         let (size, bytes) = (u32::from(self.size), u32::from(bytes));
         if bytes * 8 < size * 7 {
@@ -112,20 +114,25 @@ impl Delays {
         }
         let before = self.standing.current();
         if self.standing.record(now, us, smoothed / 4) {
-            self.note_noise(before);
+            self.note_noise(before, is_steady);
         }
         self.largest.record(now, u32::MAX - us, smoothed * 2);
         true
     }
 
     /// A quarter of a round trip had this least. Only what turns back at once counts: a queue rises or falls for longer.
-    fn note_noise(&mut self, standing_us: u32) {
+    fn note_noise(&mut self, standing_us: u32, is_steady: bool) {
         if standing_us == u32::MAX {
             return;
         }
         let then = core::mem::replace(&mut self.standing_then_us, standing_us);
         let change = standing_us as i32 - then as i32;
         let change_then = core::mem::replace(&mut self.change_us, change);
+        if !is_steady {
+            // Our own doing.
+            self.change_us = 0;
+            return;
+        }
         let turns = (change < 0) != (change_then < 0);
         let noise = change.abs().min(change_then.abs()) as f32;
         self.noise_us += (noise * f32::from(u8::from(turns)) - self.noise_us) / 16.0;

@@ -170,7 +170,8 @@ impl Congestion {
         smoothed: Duration,
         bytes: u16,
     ) {
-        if !self.delays.record(now, sample, smoothed, bytes) {
+        let is_steady = !self.is_starting && self.rivalry.drained().is_none();
+        if !self.delays.record(now, sample, smoothed, bytes, is_steady) {
             return;
         }
         let slack_us = SLACK * self.delays.least_us() * PACKET / self.window;
