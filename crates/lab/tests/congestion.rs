@@ -64,10 +64,10 @@ fn a_download_leaves_room_for_small_messages() {
             let link = LinkSpec::drop_tail(8_000_000, ms(130), 1.0);
             let result = alone(seed, &network, ms(130), link);
             assert!(result.used >= 0.92, "{}", result.used);
-            assert!(result.wait_p99_ms <= 10.5, "{}", result.wait_p99_ms);
-            // Half the round trip, 1.5 ms on the link behind a packet of 1.5 ms, and two more.
+            assert!(result.wait_p99_ms <= 7.5, "{}", result.wait_p99_ms);
+            // Half the round trip, and 10 %; the worst of the seeds is at 73.0.
             assert!(result.small_p50_ms <= 71.5, "{}", result.small_p50_ms);
-            assert!(result.small_p99_ms <= 77.0, "{}", result.small_p99_ms);
+            assert!(result.small_p99_ms <= 73.5, "{}", result.small_p99_ms);
         }
     }
 }
@@ -85,7 +85,7 @@ fn a_download_over_a_jittery_path() {
     let network = path(ms(40), |c| c.jitter = ms(10));
     let link = LinkSpec::drop_tail(8_000_000, ms(40), 1.0);
     let result = alone(1, &network, ms(40), link);
-    assert!(result.used >= 0.5, "{}", result.used);
+    assert!(result.used >= 0.6, "{}", result.used);
 }
 
 /// Goal: a link that marks loses nothing once the start is over.
@@ -129,16 +129,6 @@ fn beside(seed: u64, ours: usize, rivals: usize, products: f64) -> (f64, f64, f6
         link.stats().dropped as f64 / link.stats().packets as f64,
     );
     (share, jain(&mine), jain(&theirs))
-}
-
-#[test]
-fn one_alone() {
-    alone(
-        1,
-        &path(ms(130), |c| c.loss = LossModel::Uniform(0.02)),
-        ms(130),
-        LinkSpec::drop_tail(8_000_000, ms(130), 1.0),
-    );
 }
 
 /// Goal: beside as many CUBIC flows, ours together get within 23 % of half, and share it evenly.

@@ -100,7 +100,7 @@ impl Congestion {
     }
 
     /// Bytes that are under way.
-    #[cfg_attr(not(test), expect(dead_code, reason = "reports will show it"))]
+    #[cfg(test)]
     pub(crate) const fn in_flight(&self) -> u64 {
         self.in_flight
     }
