@@ -20,9 +20,15 @@ const TICK: usize = 64;
 fn main() {
     for round in 0..5 {
         for streams in [1, 64] {
-            println!("{round}: {streams:2} streams: {:.0} ns a message", cost(streams, false));
+            println!(
+                "{round}: {streams:2} streams: {:.0} ns a message",
+                cost(streams, false)
+            );
         }
-        println!("{round}:  1 stream, deadline: {:.0} ns a message", cost(1, true));
+        println!(
+            "{round}:  1 stream, deadline: {:.0} ns a message",
+            cost(1, true)
+        );
     }
 }
 
@@ -39,11 +45,17 @@ fn cost(streams: u16, has_deadline: bool) -> f64 {
     ));
     let path = PathSpec::fixed("even", Duration::from_millis(10), RttSplit::EVEN);
     let client = world.add_client(EndpointConfig::client(Arc::new(LabAead), library), &path);
-    let session = world.connect(client, server, key.public()).expect("a new endpoint has room");
+    let session = world
+        .connect(client, server, key.public())
+        .expect("a new endpoint has room");
     world.run(world.now().after(Duration::from_secs(1)), |_, _| {});
     let ids: Vec<StreamId> = world.with_endpoint(client, |endpoint, _| {
         (0..streams)
-            .map(|_| endpoint.open_stream(session, StreamConfig::new(Delivery::Reliable)).expect("few streams"))
+            .map(|_| {
+                endpoint
+                    .open_stream(session, StreamConfig::new(Delivery::Reliable))
+                    .expect("few streams")
+            })
             .collect()
     });
     let options = if has_deadline {
@@ -57,7 +69,9 @@ fn cost(streams: u16, has_deadline: bool) -> f64 {
         world.with_endpoint(client, |endpoint, now| {
             for number in 0..TICK {
                 let stream = ids[(tick + number) % ids.len()];
-                endpoint.send(now, session, stream, &[1; 1000], options).expect("there is room");
+                endpoint
+                    .send(now, session, stream, &[1; 1000], options)
+                    .expect("there is room");
             }
         });
         let until = world.now().after(Duration::from_millis(12));

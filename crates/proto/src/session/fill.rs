@@ -146,7 +146,11 @@ impl Session {
     ) {
         loop {
             // The first one is looked for until it is found; for what room it leaves a part of the schedule must do.
-            let limit = if picks.count == 0 { usize::MAX } else { FILL_LOOKS };
+            let limit = if picks.count == 0 {
+                usize::MAX
+            } else {
+                FILL_LOOKS
+            };
             if picks.count > 0 && !picks.fits(SMALL, room) {
                 return;
             }
@@ -161,7 +165,11 @@ impl Session {
                     None => return,
                 },
             };
-            let len = self.traffic.outbox.block(number).map_or(0, Block::symbol_len);
+            let len = self
+                .traffic
+                .outbox
+                .block(number)
+                .map_or(0, Block::symbol_len);
             if picks.fits(len, room) {
                 self.pick(now, number, draft, picks);
             } else {
