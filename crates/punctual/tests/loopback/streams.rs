@@ -1,6 +1,7 @@
 //! Delivery modes, messages taken back, ticks, and what streams count.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
@@ -218,4 +219,36 @@ fn a_full_session_tells_when_there_is_room() {
     }
     assert_eq!(recv(&pair.theirs).1, b"the last");
     waiting.join().unwrap();
+}
+
+/// Goal: a session that accepts nothing because its application does not take what came tells when it does again.   Method: the
+/// peer floods this side, which takes nothing until `send` is refused although nothing is on its way; then it takes all.
+#[test]
+fn room_is_told_when_only_what_came_was_in_the_way() {
+    const FLOOD: usize = 8000;
+    let pair = pair();
+    let flood = stream(&pair.theirs);
+    let flooding = thread::spawn(move || {
+        for _ in 0..FLOOD {
+            flood.send_blocking(b"", SendOptions::default()).unwrap();
+        }
+        flood
+    });
+    let out = stream(&pair.ours);
+    while out.send(b"", SendOptions::default()).is_ok() {
+        outcome(&out);
+        recv(&pair.theirs);
+    }
+    for _ in 0..FLOOD {
+        recv(&pair.ours);
+    }
+    let (tell, told) = mpsc::channel();
+    thread::spawn(move || {
+        out.writable_blocking();
+        let _ = tell.send(out);
+    });
+    let out = told.recv_timeout(PATIENCE).expect("there is room");
+    out.send(b"at last", SendOptions::default()).unwrap();
+    assert_eq!(recv(&pair.theirs).1, b"at last");
+    flooding.join().unwrap();
 }
