@@ -19,9 +19,9 @@ use crate::handshake::{
 use crate::message::{Block, Cut, Inbox, Ready, Taken};
 use crate::pool::Pool;
 use crate::schedule::{Entry, Item, NO_DEADLINE, Schedule};
-use crate::stream::StreamId;
+use crate::stream::{Arrived, Incoming, StreamId, Verdict};
 use crate::time::Instant;
-use crate::wire::{ConnectionId, HandshakePacket, Header, Refusal, Retry, Symbol, Writer};
+use crate::wire::{ConnectionId, HandshakePacket, Header, Order, Refusal, Retry, Symbol, Writer};
 
 /// What HKDF makes of a traffic secret.
 pub struct PacketKeys {
@@ -373,6 +373,38 @@ impl Reassembly {
     pub fn handle_abandon(&mut self, first: u64, count: u64) {
         self.inbox.handle_abandon(first, count, &mut self.pool);
         while self.inbox.pop_ready().is_some() {}
+    }
+}
+
+/// What the receiver's streams do with complete messages, each named by a byte.
+#[derive(Default)]
+pub struct StreamOrder {
+    incoming: Incoming,
+}
+
+impl StreamOrder {
+    /// A message is complete: which are handed on now.
+    pub fn arrive(&mut self, stream: u16, order: Order, first_block: u64, message: u8) -> Vec<u8> {
+        let mut handed_on = Vec::new();
+        match self.incoming.judge(stream, order, first_block) {
+            Verdict::Now => {
+                self.incoming.on_handed_on(stream, order, first_block);
+                if !matches!(order, Order::Void(_)) {
+                    handed_on.push(message);
+                }
+                while let Some(data) = self.incoming.next(stream) {
+                    handed_on.extend(data);
+                }
+            }
+            Verdict::Later => self.incoming.wait(Arrived {
+                stream,
+                order,
+                first_block,
+                data: alloc::vec![message],
+            }),
+            Verdict::Never | Verdict::Malformed => {}
+        }
+        handed_on
     }
 }
 
