@@ -1,18 +1,25 @@
 //! Pacing (RFC 9002 section 7.7): a bucket of bytes that fills at the controller's rate. How much may leave back to back is the
 //! controller's word as well, since after a pause a whole message may, and in the middle of a transfer it would stand in a queue.
+//!
+//! A driver may come later than it was asked to: a game's loop looks once a frame. What the bucket would have let go in the
+//! meantime then goes at once; otherwise a burst a frame would be all that such a session ever sends.
 
 use core::time::Duration;
 
 use crate::time::{Instant, nanos};
 
+/// So late a driver may be without losing anything: a frame of a game that draws 25 a second.
+const LATE_MAX: Duration = Duration::from_millis(40);
 /// A wait shorter than this is not worth a timer.
 const WAIT_MIN: Duration = Duration::from_micros(100);
 
 #[derive(Default)]
 pub(crate) struct Pacer {
-    /// Bytes that left and the bucket has not yet made up for.
+    /// Bytes that left and the bucket has not yet made up for; below zero, what a driver that came late may make up for.
     debt: f64,
     updated: Instant,
+    /// A packet waits, and may go from then on.
+    asked_for: Option<Instant>,
 }
 
 impl Pacer {
@@ -24,15 +31,27 @@ impl Pacer {
         rate: f64,
         burst: u64,
     ) -> Option<Instant> {
-        let elapsed = nanos(now.since(self.updated)) as f64 * 1e-9;
-        self.debt = (self.debt - rate * elapsed).max(0.0);
-        self.updated = now;
+        let until = match self.asked_for {
+            Some(at) => now.min(at + LATE_MAX),
+            None => now,
+        };
+        let elapsed = nanos(until.since(self.updated)) as f64 * 1e-9;
+        if now > self.updated {
+            self.debt -= rate * elapsed;
+            if self.asked_for.take().is_none() {
+                // Nothing waited: time that was not asked for is not saved up.
+                self.debt = self.debt.max(0.0);
+            }
+            self.updated = now;
+        }
         let excess = self.debt + bytes as f64 - burst as f64;
-        if self.debt == 0.0 || excess <= 0.0 {
+        if self.debt <= 0.0 || excess <= 0.0 {
             return None;
         }
         let wait = Duration::from_nanos((excess / rate.max(1.0) * 1e9) as u64);
-        Some(now + wait.max(WAIT_MIN))
+        let at = now + wait.max(WAIT_MIN);
+        self.asked_for = Some(at);
+        Some(at)
     }
 
     pub(crate) const fn on_sent(&mut self, bytes: usize) {
@@ -65,5 +84,39 @@ mod tests {
         }
         let seen = (sent - burst) as f64 / now.since(start).as_secs_f64();
         assert!((seen / rate - 1.0).abs() < 0.02, "{seen} against {rate}");
+    }
+
+    /// Goal: a loop that looks once a frame sends at the same rate, and saves nothing up while it has nothing to send.
+    #[test]
+    fn a_driver_that_comes_late_keeps_to_the_rate() {
+        let mut pacer = Pacer::default();
+        let (rate, most) = (7_500_000.0, 12_000);
+        let frame = Duration::from_micros(16_667);
+        let mut now = Instant::from_micros(1_000_000);
+        let mut burst = |now, have: u64| {
+            let mut sent = 0;
+            while sent < have && pacer.may_send(now, 1200, rate, most).is_none() {
+                pacer.on_sent(1200);
+                sent += 1200;
+            }
+            sent
+        };
+        let mut sent = burst(now, u64::MAX);
+        assert!(sent <= most);
+        for _ in 0..60 {
+            now = now + frame;
+            sent += burst(now, u64::MAX);
+        }
+        assert!(
+            (sent as f64 / rate - 1.0).abs() < 0.02,
+            "{sent} in a second"
+        );
+        // A second's pause is not made up for.
+        now = now + Duration::from_secs(1);
+        let after = burst(now, u64::MAX);
+        assert!(after as f64 <= rate * 0.05, "{after}");
+        burst(now + frame, 1200);
+        let idle = now + Duration::from_secs(2);
+        assert!(burst(idle, u64::MAX) <= most + 1200);
     }
 }
