@@ -12,6 +12,7 @@ pub mod channel;
 pub mod profile;
 pub mod relay;
 pub mod report;
+pub mod scenario;
 pub mod simulate;
 pub mod stats;
 pub mod storm;

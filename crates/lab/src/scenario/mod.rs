@@ -1,0 +1,27 @@
+//! Scenarios: several streams of several kinds in many sessions, over one network, from a file.
+//!
+//! In: the text of a scenario file ([`Scenario::open`]; `file.rs` is the format, `scenarios/` has examples). Out, stream by stream:
+//! messages in virtual time ([`Generator`]), and in the end what became of them ([`StreamTally`]). `spec.rs` is what a scenario is,
+//! `check.rs` makes it from the file, `error.rs` says what is wrong with a file and where. `traffic.rs` draws messages,
+//! `shape.rs` has the traffic of ten games, on `curve.rs` and `sizes.rs`. `stamp.rs` marks messages, so that the tally knows them
+//! again.
+
+mod check;
+mod curve;
+mod error;
+mod file;
+mod shape;
+mod sizes;
+mod spec;
+pub mod stamp;
+mod traffic;
+
+#[cfg(test)]
+mod tests;
+
+pub use curve::{Knot, QuantileCurve};
+pub use error::{Refusal, ScenarioError};
+pub use shape::{Row, Shape, UnknownShape};
+pub use sizes::{Sizes, Spread};
+pub use spec::{Bottleneck, DeliveryMode, FairnessMeasure, Rivals, Scenario, StreamSpec, Thin};
+pub use traffic::{Due, Generator, Next, Pattern, Traffic};
