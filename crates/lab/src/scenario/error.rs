@@ -110,7 +110,7 @@ pub(super) enum Key {
 /// A place in the file: the way to a table, from the top.
 #[derive(Clone, Copy)]
 pub(super) struct Place<'a> {
-    parent: Option<&'a Place<'a>>,
+    parent: Option<&'a Self>,
     key: Key,
 }
 

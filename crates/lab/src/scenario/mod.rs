@@ -1,7 +1,7 @@
 //! Scenarios: several streams of several kinds in many sessions, over one network, from a file.
 //!
 //! In: the text of a scenario file ([`Scenario::open`]; `file.rs` is the format, `scenarios/` has examples). Out, stream by stream:
-//! messages in virtual time ([`Generator`]), and in the end what became of them ([`StreamTally`]). `spec.rs` is what a scenario is,
+//! messages in virtual time ([`Generator`]), and in the end what became of them ([`StreamTally`], [`StreamResult`]). `spec.rs` is what a scenario is,
 //! `check.rs` makes it from the file, `error.rs` says what is wrong with a file and where. `traffic.rs` draws messages,
 //! `shape.rs` has the traffic of ten games, on `curve.rs` and `sizes.rs`. `stamp.rs` marks messages, so that the tally knows them
 //! again.
@@ -10,18 +10,24 @@ mod check;
 mod curve;
 mod error;
 mod file;
+mod result;
 mod shape;
 mod sizes;
 mod spec;
 pub mod stamp;
+mod tally;
 mod traffic;
 
+#[cfg(test)]
+mod tally_tests;
 #[cfg(test)]
 mod tests;
 
 pub use curve::{Knot, QuantileCurve};
 pub use error::{Refusal, ScenarioError};
+pub use result::{ByReason, LatencyMs95, Outcomes, StreamResult, Within};
 pub use shape::{Row, Shape, UnknownShape};
 pub use sizes::{Sizes, Spread};
 pub use spec::{Bottleneck, DeliveryMode, FairnessMeasure, Rivals, Scenario, StreamSpec, Thin};
+pub use tally::{Fate, ProtocolCounts, Reason, StreamTally};
 pub use traffic::{Due, Generator, Next, Pattern, Traffic};

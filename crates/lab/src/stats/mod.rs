@@ -1,10 +1,11 @@
 //! Numbers that say how it went, and how sure they are.
 //!
-//! `latency.rs` records latencies and gives quantiles; `interval.rs` gives intervals of a share; `summary.rs` is what a
-//! run leaves behind, the same in JSON, in the report and on the terminal.
+//! `latency.rs` records latencies and gives quantiles; `interval.rs` gives intervals of a share, `quantile.rs` of a quantile;
+//! `summary.rs` is what a run leaves behind, the same in JSON, in the report and on the terminal.
 
 mod interval;
 mod latency;
+mod quantile;
 mod summary;
 
 #[cfg(test)]
@@ -12,4 +13,5 @@ mod tests;
 
 pub use interval::{Cluster, Interval, blocks, resample, share_interval, wilson};
 pub use latency::Latencies;
+pub use quantile::{design_effect, quantile_ranks};
 pub use summary::{LatencyMs, Report, Summary};
