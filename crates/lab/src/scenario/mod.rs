@@ -1,8 +1,9 @@
 //! Scenarios: several streams of several kinds in many sessions, over one network, from a file.
 //!
 //! In: the text of a scenario file ([`Scenario::open`]; `file.rs` is the format, `scenarios/` has examples). Out, stream by stream:
-//! messages in virtual time ([`Generator`]), and in the end what became of them ([`StreamTally`], [`StreamResult`]). `spec.rs` is what a scenario is,
-//! `check.rs` makes it from the file, `error.rs` says what is wrong with a file and where. `traffic.rs` draws messages,
+//! messages in virtual time ([`Schedule`]), and in the end what became of them ([`StreamTally`], [`StreamResult`]). `spec.rs` is what a scenario is,
+//! `check.rs` makes it from the file, `error.rs` says what is wrong with a file and where. `traffic.rs` draws messages, `schedule.rs` puts those of
+//! all streams in order,
 //! `shape.rs` has the traffic of ten games, on `curve.rs` and `sizes.rs`. `stamp.rs` marks messages, so that the tally knows them
 //! again.
 
@@ -11,6 +12,7 @@ mod curve;
 mod error;
 mod file;
 mod result;
+mod schedule;
 mod shape;
 mod sizes;
 mod spec;
@@ -26,8 +28,9 @@ mod tests;
 pub use curve::{Knot, QuantileCurve};
 pub use error::{Refusal, ScenarioError};
 pub use result::{ByReason, LatencyMs95, Outcomes, StreamResult, Within};
+pub use schedule::{Schedule, Turn};
 pub use shape::{Row, Shape, UnknownShape};
 pub use sizes::{Sizes, Spread};
 pub use spec::{Bottleneck, DeliveryMode, FairnessMeasure, Rivals, Scenario, StreamSpec, Thin};
 pub use tally::{Fate, ProtocolCounts, Reason, StreamTally};
-pub use traffic::{Due, Generator, Next, Pattern, Traffic};
+pub use traffic::{Due, Generator, Next, Pattern, Source, Traffic};

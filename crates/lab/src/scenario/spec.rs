@@ -124,7 +124,7 @@ pub struct StreamSpec {
 }
 
 impl StreamSpec {
-    /// The key of message `number`.
+    /// The key of message `number`, as its stamp has it: messages that were refused have no number.
     pub fn key_of(&self, number: u64) -> u64 {
         number % u64::from(self.keys)
     }

@@ -1,9 +1,11 @@
 //! When messages are sent, and how large they are: in virtual time, from a seed.
 //!
-//! [`Traffic`] says how, as a scenario file does; a [`Generator`] is the traffic of one stream in one session. Each random number
+//! [`Traffic`] says how, as a scenario file does; [`Source`] is that made ready, once for all sessions; a [`Generator`] is the traffic
+//! of one stream in one session. Each random number
 //! is addressed by the message's number, so the traffic is the same whatever the network does to it. (Of a saturating stream
 //! only the sizes are: how many messages there are is up to the network.)
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::shape::Shape;
@@ -71,17 +73,23 @@ pub enum Next {
 /// A message to be sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Due {
-    /// Its number within stream and session, from 0.
+    /// Its number within stream and session, from 0. (Its stamp's number is another when some were refused: that of
+    /// [`StreamTally::next_number`](super::StreamTally::next_number).)
     pub number: u64,
     /// Its size.
     pub bytes: u64,
 }
 
+/// Traffic that is ready to be drawn, for all sessions: cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Source {
+    prepared: Arc<(Traffic, Gaps)>,
+}
+
 /// The traffic of one stream in one session.
 #[derive(Debug, Clone)]
 pub struct Generator {
-    traffic: Traffic,
-    gaps: Gaps,
+    source: Source,
     chance: Chance,
     number: u64,
     /// When message `number` is sent, but for its jitter.
@@ -106,10 +114,9 @@ const PHASE: u64 = 2;
 /// Keeps the numbers apart from those of paths and hosts.
 const STREAM: u64 = 0x7aff_1c00_0000_0000;
 
-impl Generator {
-    /// The traffic of stream `stream` (its place in the file) of session `session`.
-    pub fn new(traffic: &Traffic, seed: u64, session: u32, stream: u8) -> Self {
-        let chance = Chance::new(seed, STREAM + u64::from(session) * 256 + u64::from(stream));
+impl Source {
+    /// Makes traffic ready.
+    pub fn new(traffic: &Traffic) -> Self {
         let gaps = match &traffic.pattern {
             Pattern::Periodic { every, .. } => Gaps::Fixed(nanos(*every).max(1)),
             Pattern::Poisson { rate_per_s } => Gaps::Exponential {
@@ -118,13 +125,30 @@ impl Generator {
             Pattern::Shape(shape) => Gaps::Curve(shape.gaps_ms()),
             Pattern::Bulk { .. } | Pattern::Saturate => Gaps::None,
         };
-        let mut generator = Self {
-            traffic: traffic.clone(),
-            gaps,
-            chance,
-            number: 0,
-            at_ns: nanos(traffic.start),
-        };
+        Self {
+            prepared: Arc::new((traffic.clone(), gaps)),
+        }
+    }
+
+    /// The traffic of stream `stream` (its place in the file) of session `session`.
+    pub fn generator(&self, seed: u64, session: u32, stream: u8) -> Generator {
+        Generator::new(self.clone(), seed, session, stream)
+    }
+
+    fn traffic(&self) -> &Traffic {
+        &self.prepared.0
+    }
+
+    fn gaps(&self) -> &Gaps {
+        &self.prepared.1
+    }
+}
+
+impl Generator {
+    fn new(source: Source, seed: u64, session: u32, stream: u8) -> Self {
+        let chance = Chance::new(seed, STREAM + u64::from(session) * 256 + u64::from(stream));
+        let traffic = source.traffic();
+        let at_ns = nanos(traffic.start);
         // The stream is met in the middle of a gap.
         let is_in_step = matches!(
             traffic.pattern,
@@ -134,6 +158,12 @@ impl Generator {
             } | Pattern::Bulk { .. }
                 | Pattern::Saturate
         );
+        let mut generator = Self {
+            source,
+            chance,
+            number: 0,
+            at_ns,
+        };
         if !is_in_step {
             let part = chance.share(Purpose::Workload, 0, PHASE);
             generator.at_ns += (part * generator.gap_ns() as f64) as u64;
@@ -143,11 +173,11 @@ impl Generator {
 
     /// When the next message is to be sent. Never falls.
     pub fn next(&self) -> Next {
-        let Traffic { start, stop, .. } = self.traffic;
-        if self.traffic.pattern == Pattern::Saturate {
+        let &Traffic { start, stop, .. } = self.source.traffic();
+        if self.source.traffic().pattern == Pattern::Saturate {
             return Next::WhenRoom { start, stop };
         }
-        if matches!(self.gaps, Gaps::None) && self.number > 0 {
+        if matches!(self.source.gaps(), Gaps::None) && self.number > 0 {
             return Next::Never;
         }
         let at = Duration::from_nanos(self.at_ns.saturating_add(self.jitter_ns()));
@@ -160,11 +190,12 @@ impl Generator {
 
     /// Takes the next message, whatever the time: the caller has waited for it.
     pub fn take(&mut self) -> Due {
+        let traffic = self.source.traffic();
         let due = Due {
             number: self.number,
-            bytes: match self.traffic.pattern {
+            bytes: match traffic.pattern {
                 Pattern::Bulk { bytes } => bytes,
-                _ => u64::from(self.traffic.sizes.draw(&self.chance, self.number)),
+                _ => u64::from(traffic.sizes.draw(&self.chance, self.number)),
             },
         };
         // The gap after message n is gap n + 1: gap 0 came before the first.
@@ -175,7 +206,7 @@ impl Generator {
 
     /// The gap before message `number`.
     fn gap_ns(&self) -> u64 {
-        match &self.gaps {
+        match self.source.gaps() {
             Gaps::Fixed(ns) => *ns,
             Gaps::Exponential { mean_ns } => {
                 (mean_ns * self.chance.exponential(Purpose::Workload, self.number, GAP)) as u64
@@ -189,7 +220,7 @@ impl Generator {
     }
 
     fn jitter_ns(&self) -> u64 {
-        match self.traffic.pattern {
+        match self.source.traffic().pattern {
             Pattern::Periodic { jitter, .. } => {
                 let ns = nanos(jitter);
                 self.chance
@@ -236,7 +267,7 @@ mod tests {
 
     /// Times of all messages until the stream stops.
     fn times(traffic: &Traffic, seed: u64, session: u32) -> Vec<Duration> {
-        let mut generator = Generator::new(traffic, seed, session, 0);
+        let mut generator = Source::new(traffic).generator(seed, session, 0);
         let mut times = Vec::new();
         while let Next::At(at) = generator.next() {
             assert_eq!(generator.take().number, times.len() as u64);
@@ -309,7 +340,7 @@ mod tests {
     #[test]
     fn bulk_is_one_message() {
         let bulk = traffic(Pattern::Bulk { bytes: 5_000_000 });
-        let mut generator = Generator::new(&bulk, 1, 0, 0);
+        let mut generator = Source::new(&bulk).generator(1, 0, 0);
         assert_eq!(generator.next(), Next::At(ms(500)));
         let due = generator.take();
         assert_eq!((due.number, due.bytes), (0, 5_000_000));
@@ -318,7 +349,7 @@ mod tests {
 
     #[test]
     fn saturating_waits_for_room() {
-        let mut generator = Generator::new(&traffic(Pattern::Saturate), 1, 0, 0);
+        let mut generator = Source::new(&traffic(Pattern::Saturate)).generator(1, 0, 0);
         for number in 0..10 {
             let room = Next::WhenRoom {
                 start: ms(500),
