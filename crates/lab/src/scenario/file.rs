@@ -1,4 +1,4 @@
-//! The file as it is written: every field of the format, unchecked. `check.rs` makes a [`Scenario`](super::Scenario) of it.
+//! The file as it is written: every field of the format, unchecked. `check/` makes a [`Scenario`](super::Scenario) of it.
 //!
 //! The comments here are the format's reference. Units stand at the end of the names; what is not named has the default.
 

@@ -2,7 +2,7 @@
 //!
 //! In: the text of a scenario file ([`Scenario::open`]; `file.rs` is the format, `scenarios/` has examples). Out, stream by stream:
 //! messages in virtual time ([`Schedule`]), and in the end what became of them ([`StreamTally`], [`StreamResult`]). `spec.rs` is what a scenario is,
-//! `check.rs` makes it from the file, `error.rs` says what is wrong with a file and where. `traffic.rs` draws messages, `schedule.rs` puts those of
+//! `check/` makes it from the file, `error.rs` says what is wrong with a file and where. `traffic.rs` draws messages, `schedule.rs` puts those of
 //! all streams in order,
 //! `shape.rs` has the traffic of ten games, on `curve.rs` and `sizes.rs`. `stamp.rs` marks messages, so that the tally knows them
 //! again.

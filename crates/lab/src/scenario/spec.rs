@@ -1,6 +1,6 @@
 //! What a scenario is: plain values with units, checked.
 //!
-//! `file.rs` is the file format, field by field; `check.rs` makes these values of it.
+//! `file.rs` is the file format, field by field; `check/` makes these values of it.
 
 use std::fs;
 use std::path::Path;

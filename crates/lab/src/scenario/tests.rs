@@ -240,3 +240,50 @@ fn numbers_that_are_none_are_refused() {
             .starts_with("no/such.toml: the scenario cannot be read: ")
     );
 }
+
+/// Whatever a file says, it is read or refused with a sentence.
+#[test]
+fn spoilt_files_do_no_harm() {
+    use crate::chance::{Chance, Purpose};
+    let text = include_str!("../../scenarios/lobby.toml");
+    let extremes = [
+        "0",
+        "-1",
+        "1e308",
+        "-1e-308",
+        "nan",
+        "inf",
+        "99999999999",
+        "''",
+        "[]",
+        "{}",
+        "true",
+    ];
+    let chance = Chance::new(1, 0);
+    let mut refused = 0;
+    for round in 0..2000 {
+        let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+        let below = |bound: usize, index| {
+            chance.below(bound as u64, Purpose::Workload, round, index) as usize
+        };
+        let line = below(lines.len(), 0);
+        match below(3, 1) {
+            0 => _ = lines.remove(line),
+            1 => lines.swap(line, line / 2),
+            _ => {
+                // Another value for the line's field.
+                let field = lines[line].split('=').next().unwrap_or_default().to_owned();
+                lines[line] = format!("{field}= {}", extremes[below(extremes.len(), 2)]);
+            }
+        }
+        if let Err(error) = parse(&lines.join("\n")) {
+            refused += 1;
+            let sentence = error.to_string();
+            assert!(
+                sentence.starts_with("dir/file.toml") && !sentence.contains('\n'),
+                "{sentence}"
+            );
+        }
+    }
+    assert!((500..1900).contains(&refused), "{refused}");
+}
