@@ -43,9 +43,13 @@ pub mod vectors;
 
 pub use endpoint::{
     ConfigError, ConnectError, ConnectOptions, Ecn, Endpoint, EndpointConfig, EndpointStats,
-    ServerConfig, SessionId, Transmit,
+    ServerConfig, SessionId, ThinStreams, Transmit,
 };
 pub use handshake::{ConnectToken, SealedToken, ServerKey, TokenClaims, TokenError, TokenKey};
 pub use session::{CloseCode, CloseReason, Event, PathReport, SendError, SessionStats};
-pub use stream::{Forecast, MessageId, MissReason, Outcome, SendOptions, WhenLate};
+pub use message::SharedContent;
+pub use stream::{
+    Cancel, Delivery, Fairness, Forecast, MessageId, MissReason, Outcome, SendOptions, StreamConfig,
+    StreamError, StreamId, StreamStats, WhenLate,
+};
 pub use time::Instant;

@@ -3,21 +3,42 @@
 use core::time::Duration;
 
 /// Largest message, in bytes.
-pub const MESSAGE_MAX: usize = 256 * 1024;
+pub const MESSAGE_MAX: usize = 64 * 1024 * 1024;
+/// Messages larger than this are handed on in pieces as they come, so that nobody has to hold one whole.
+pub const WHOLE_MAX: usize = 256 * 1024;
 /// Most source symbols of a block. The erasure code would rebuild any block up to this size.
 pub const SOURCE_SYMBOLS_MAX: usize = 64;
 /// Most distinct symbols of a block: k source symbols and 192 repair symbols.
 pub const REPAIR_SYMBOLS_MAX: usize = 192;
 
-/// Bytes of source data that a session's unresolved messages may hold; `send` answers `Full` beyond it.
+/// Streams of one direction of a session.
+pub const STREAMS_MAX: usize = 1024;
+/// Largest weight of a stream.
+pub const STREAM_WEIGHT_MAX: u16 = 1000;
+/// Bytes that a session's unresolved messages may hold; `send` answers `Full` beyond it. Content that the application shares
+/// or appends piece by piece counts with what is held of it here.
 pub const SEND_QUEUE_MAX: usize = 1024 * 1024;
 /// Messages that a session may hold unresolved.
 pub const SEND_MESSAGES_MAX: usize = 1024;
+/// Bytes of a message being appended to that wait here to be cut.
+pub const APPEND_MAX: usize = 256 * 1024;
+/// Messages of several blocks that are on their way at once; further ones wait in the queue.
+pub const LARGE_IN_PROGRESS_MAX: usize = 32;
+/// Bytes of blocks of larger messages that are on their way at once: with all else that a sender may hold it fits
+/// [`RECEIVE_MAX`] of the receiver.
+pub const LARGE_BYTES_MAX: usize = 1024 * 1024;
+/// Bytes of ordered messages that may wait at the receiver for one before them.
+pub const ORDERED_BYTES_MAX: usize = 512 * 1024;
+/// Ordered messages of a stream from the oldest unresolved one on: their sequence numbers have 16 bits.
+pub const ORDERED_MESSAGES_MAX: usize = 1 << 14;
 /// A sender never sends a symbol of a block more than this many numbers below its newest block.
 pub const BLOCK_WINDOW: u64 = 8192;
 /// Bytes that a session holds for its peer: blocks half received, messages half assembled, messages not yet taken. Twice the
 /// send queue and its padding, so that an honest sender is refused only when the application does not take its messages.
 pub const RECEIVE_MAX: usize = 2 * SEND_QUEUE_MAX + SEND_QUEUE_MAX / 2;
+/// Messages of several blocks that a session holds half received; twice what a sender has in progress, since it may have
+/// given up some that the receiver has not heard of.
+pub const ASSEMBLIES_MAX: usize = 2 * LARGE_IN_PROGRESS_MAX;
 /// Blocks that a session holds half received. Two for each message that the peer may have unresolved.
 pub const PARTIAL_BLOCKS_MAX: usize = 2 * SEND_MESSAGES_MAX;
 /// Messages and outcomes that wait for the application to take them before the session refuses symbols.

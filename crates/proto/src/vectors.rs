@@ -16,7 +16,7 @@ use crate::handshake::{
     ServerKey, TokenClaims, TokenError, TokenKey, read_accept_payload, read_hello,
     read_hello_payload,
 };
-use crate::message::{Block, Cut, Inbox, Taken};
+use crate::message::{Block, Cut, Inbox, Ready, Taken};
 use crate::pool::Pool;
 use crate::time::Instant;
 use crate::wire::{ConnectionId, HandshakePacket, Header, Refusal, Retry, Symbol, Writer};
@@ -332,8 +332,8 @@ pub enum Reassembled {
     Nothing,
     /// It contradicts what came before.
     Malformed,
-    /// A message.
-    Message { stream: u64, data: Vec<u8> },
+    /// Messages, each with its stream; pieces of one larger than `WHOLE_MAX` count as messages.
+    Messages(Vec<(u16, Vec<u8>)>),
 }
 
 /// The receiving side of messages, without a session around it.
@@ -356,11 +356,20 @@ impl Reassembly {
         match self.inbox.handle_symbol(symbol, 0, &mut self.pool) {
             Taken::Kept | Taken::Duplicate | Taken::Refused => Reassembled::Nothing,
             Taken::Malformed => Reassembled::Malformed,
-            Taken::Message { stream, data } => Reassembled::Message { stream, data },
+            Taken::Ready => {
+                let ready = core::iter::from_fn(|| self.inbox.pop_ready());
+                let messages = ready.filter_map(|ready| match ready {
+                    Ready::Message(arrived) => Some((arrived.stream, arrived.data)),
+                    Ready::Piece { head, data, .. } => Some((head.stream, data)),
+                    Ready::Aborted { .. } => None,
+                });
+                Reassembled::Messages(messages.collect())
+            }
         }
     }
 
     pub fn handle_abandon(&mut self, first: u64, count: u64) {
         self.inbox.handle_abandon(first, count, &mut self.pool);
+        while self.inbox.pop_ready().is_some() {}
     }
 }

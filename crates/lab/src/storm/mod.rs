@@ -207,7 +207,7 @@ impl<'a> Storm<'a> {
             0 => 0,
             1..=9 => self.choices.below(300) as usize,
             10..=14 => self.choices.below(5000) as usize,
-            _ => self.choices.below(limits::MESSAGE_MAX as u64 + 100) as usize,
+            _ => self.choices.below(limits::WHOLE_MAX as u64 + 100) as usize,
         };
         let options = self.options();
         let number = self.next_number;
@@ -216,16 +216,11 @@ impl<'a> Storm<'a> {
         let sent = self.world.send(host, session, &self.payload, options);
         let at = self.world.now();
         match sent {
-            Ok(id) if len > limits::MESSAGE_MAX => Err(Broken {
-                rule: Rule::Limits,
-                at,
-                detail: format!("a message of {len} bytes was accepted as {id:?}"),
-            }),
             Ok(id) => {
                 self.pairs[pair].sides[side].on_accepted(id, number, len, options.when_late);
                 Ok(())
             }
-            Err(SendError::TooLarge { .. }) if len <= limits::MESSAGE_MAX => Err(Broken {
+            Err(SendError::TooLarge { .. }) if len <= limits::WHOLE_MAX => Err(Broken {
                 rule: Rule::Limits,
                 at,
                 detail: format!("a message of {len} bytes was refused"),
@@ -355,7 +350,7 @@ impl<'a> Storm<'a> {
                 self.world.recycle(host, data);
                 result
             }
-            Event::Outcome { message, outcome } => pair.sides[side]
+            Event::Outcome { message, outcome, .. } => pair.sides[side]
                 .on_outcome(message, &outcome)
                 .map_err(broken),
             Event::Closed { .. } => {

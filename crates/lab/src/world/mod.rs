@@ -25,7 +25,7 @@ use host::Host;
 pub use host::LocalClock;
 use punctual_proto::{
     ConnectError, ConnectOptions, Ecn, Endpoint, EndpointConfig, Event, MessageId, SendError,
-    SendOptions, SessionId, limits,
+    SendOptions, SessionId, StreamId, limits,
 };
 use queue::{Kind, Queue};
 
@@ -242,7 +242,7 @@ impl World {
         options: SendOptions,
     ) -> Result<MessageId, SendError> {
         self.with_endpoint(host, |endpoint, now| {
-            endpoint.send(now, session, 0, data, options)
+            endpoint.send(now, session, StreamId::DEFAULT, data, options)
         })
     }
 

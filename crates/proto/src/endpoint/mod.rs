@@ -8,6 +8,7 @@ mod admission;
 mod config;
 mod connecting;
 mod routing;
+mod streams;
 mod timers;
 mod trims;
 
@@ -15,14 +16,14 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::net::SocketAddr;
 
-pub use config::{ConfigError, EndpointConfig, ServerConfig};
+pub use config::{ConfigError, EndpointConfig, ServerConfig, ThinStreams};
 
 use crate::handshake::{ConnectToken, CookieJar, Entropy};
 use crate::pool::Pool;
 use crate::session::{
     CloseCode, CloseReason, Event, PathReport, SendError, Session, SessionStats, Shared,
 };
-use crate::stream::{Forecast, MessageId, SendOptions};
+use crate::stream::{Forecast, SendOptions};
 use crate::time::Instant;
 use crate::wire::{ConnectionId, Header, Kind, classify};
 use admission::Admissions;
@@ -445,24 +446,6 @@ impl Endpoint {
         let result = f(session, &mut shared);
         self.after_change(id.0);
         Some(result)
-    }
-
-    /// Sends a message on a stream. An outcome follows as an event, whatever happens.
-    ///
-    /// # Errors
-    /// When the message cannot be accepted; see [`SendError`].
-    pub fn send(
-        &mut self,
-        now: Instant,
-        session: SessionId,
-        stream: u64,
-        data: &[u8],
-        options: SendOptions,
-    ) -> Result<MessageId, SendError> {
-        self.with_session(session, |session, shared| {
-            session.send(now, stream, data, options, shared)
-        })
-        .unwrap_or(Err(SendError::Closed { why: None }))
     }
 
     /// What could be promised for a message of `len` bytes now.

@@ -29,13 +29,12 @@ pub(crate) struct Block {
     pub(crate) flight_acked: bool,
     /// The first packet that may hold a symbol of the current flight; below it all are settled.
     pub(crate) flight_from: u64,
-    /// The newest acknowledged packet of the current flight.
-    pub(crate) flight_acked_to: u64,
     pub(crate) round_ends: Option<Instant>,
-    /// When packets older than `flight_acked_to` are lost, once reordering has been seen.
-    pub(crate) reordering_ends: Option<Instant>,
     /// When its message is given up, if it is to be.
     pub(crate) drop_at: Option<Instant>,
+    /// The newest packet with a symbol of it, and how many copies of it travelled in spare room.
+    pub(crate) last_packet: u64,
+    pub(crate) bundled: u8,
     pub(crate) rounds_planned: u16,
     /// When the current round began.
     pub(crate) flight_began: Instant,
@@ -61,10 +60,10 @@ impl Block {
             unaccounted: 0,
             flight_acked: false,
             flight_from: 0,
-            flight_acked_to: 0,
             round_ends: None,
-            reordering_ends: None,
             drop_at: None,
+            last_packet: u64::MAX,
+            bundled: 0,
             rounds_planned: 0,
             flight_began: Instant::ZERO,
             backoff: 0,
@@ -80,6 +79,11 @@ impl Block {
     pub(crate) fn deficit(&self) -> u8 {
         self.source_symbols
             .saturating_sub(self.acked_count.min(255) as u8)
+    }
+
+    /// Whether what is on its way is enough, if none of it is lost.
+    pub(crate) fn may_complete(&self) -> bool {
+        u16::from(self.deficit()) <= self.unaccounted
     }
 
     pub(crate) fn is_complete(&self) -> bool {
@@ -142,10 +146,7 @@ impl Block {
 
     /// When this block wants attention next.
     pub(crate) fn due(&self) -> Option<Instant> {
-        earliest(
-            earliest(self.round_ends, self.reordering_ends),
-            self.drop_at,
-        )
+        earliest(self.round_ends, self.drop_at)
     }
 }
 

@@ -1,17 +1,15 @@
 //! Blocks half received and messages half assembled. Everything here is bounded: a peer can fill [`RECEIVE_MAX`] bytes and
 //! [`PARTIAL_BLOCKS_MAX`] blocks of one session, and no more.
 
+use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::ops::RangeInclusive;
 
-use crate::limits::{
-    BLOCK_WINDOW, MESSAGE_MAX, PARTIAL_BLOCKS_MAX, RECEIVE_MAX, SOURCE_SYMBOLS_MAX,
-};
+use super::{Assemblies, Head};
+use crate::limits::{BLOCK_WINDOW, PARTIAL_BLOCKS_MAX, RECEIVE_MAX, SOURCE_SYMBOLS_MAX};
 use crate::pool::Pool;
-use crate::wire::{Preamble, Reader, Symbol, expand};
-
-/// Blocks of one message, at most: a later one's index is a byte.
-const MESSAGE_BLOCKS_MAX: u64 = 256;
+use crate::stream::Arrived;
+use crate::wire::{Order, Preamble, Reader, Symbol, expand};
 
 /// Blocks done, of the [`BLOCK_WINDOW`] below the newest: what makes delivery exactly-once.
 #[derive(Default)]
@@ -19,7 +17,7 @@ struct Done {
     /// All blocks below are done.
     base: u64,
     /// Bit i of word w: block base + 64 w + i. `base` is a multiple of 64.
-    words: alloc::collections::VecDeque<u64>,
+    words: VecDeque<u64>,
     newest: u64,
 }
 
@@ -86,15 +84,6 @@ impl Partial {
     }
 }
 
-/// A message of several blocks, some of which have been rebuilt.
-struct Assembly {
-    first_block: u64,
-    /// Known once the first block is rebuilt.
-    head: Option<(u64, usize)>,
-    parts: Vec<(u8, Vec<u8>)>,
-    bytes: usize,
-}
-
 /// What taking a symbol in did.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Taken {
@@ -106,8 +95,24 @@ pub(crate) enum Taken {
     Refused,
     /// It contradicts what came before.
     Malformed,
+    /// Something can be handed on: see [`Inbox::pop_ready`].
+    Ready,
+}
+
+/// What can be handed on, as far as the blocks are concerned.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Ready {
     /// A message is complete.
-    Message { stream: u64, data: Vec<u8> },
+    Message(Arrived),
+    /// The next piece of a message that is too large to be handed on whole.
+    Piece {
+        head: Head,
+        first_block: u64,
+        offset: usize,
+        data: Vec<u8>,
+    },
+    /// No more pieces of this message follow.
+    Aborted { stream: u16, first_block: u64 },
 }
 
 /// What a session has received and not yet handed on.
@@ -115,8 +120,10 @@ pub(crate) enum Taken {
 pub(crate) struct Inbox {
     done: Done,
     partials: Vec<Partial>,
-    assemblies: Vec<Assembly>,
-    /// Bytes in partials and assemblies.
+    assemblies: Assemblies,
+    /// What waits to be taken by the session.
+    ready: VecDeque<Ready>,
+    /// Bytes in partials.
     held_bytes: usize,
     /// Largest block number seen, for expanding truncated ones.
     newest: u64,
@@ -125,6 +132,37 @@ pub(crate) struct Inbox {
 impl Inbox {
     pub(crate) fn has_partials(&self) -> bool {
         !self.partials.is_empty() || !self.assemblies.is_empty()
+    }
+
+    /// Bytes of blocks and messages that are not complete.
+    pub(crate) const fn held_bytes(&self) -> usize {
+        self.held_bytes + self.assemblies.held_bytes()
+    }
+
+    /// What can be handed on next.
+    pub(crate) fn pop_ready(&mut self) -> Option<Ready> {
+        self.ready.pop_front()
+    }
+
+    /// A message was handed on: older ones that it supersedes are not wanted any more.
+    pub(crate) fn drop_superseded(
+        &mut self,
+        stream: u16,
+        order: Order,
+        newest: u64,
+        pool: &mut Pool,
+    ) {
+        if !self.assemblies.is_empty() {
+            self.assemblies
+                .drop_superseded(stream, order, newest, &mut self.ready, pool);
+        }
+    }
+
+    /// The message that begins with this block is not wanted.
+    pub(crate) fn drop_message(&mut self, first_block: u64, pool: &mut Pool) {
+        let mut unheard = VecDeque::new();
+        self.assemblies
+            .drop_range(&(first_block..=first_block), &mut unheard, pool);
     }
 
     /// Takes in a symbol. `waiting_bytes` are those of messages that the application has not taken yet.
@@ -149,7 +187,7 @@ impl Inbox {
         if known.is_none() {
             let needs = k * symbol.data.len();
             if self.partials.len() >= PARTIAL_BLOCKS_MAX
-                || self.held_bytes + waiting_bytes + needs > RECEIVE_MAX
+                || self.held_bytes() + waiting_bytes + needs > RECEIVE_MAX
             {
                 return Taken::Refused;
             }
@@ -197,94 +235,50 @@ impl Inbox {
         match preamble {
             Preamble::First {
                 stream,
+                order,
                 message_len,
             } if message_len <= content.len() => {
                 let mut data = pool.take(message_len);
                 data.extend_from_slice(&content[..message_len]);
-                Taken::Message { stream, data }
+                self.ready.push_back(Ready::Message(Arrived {
+                    stream,
+                    order,
+                    first_block: number,
+                    data,
+                }));
+                Taken::Ready
             }
             Preamble::First {
                 stream,
+                order,
                 message_len,
-            } => self.add_part(number, 0, Some((stream, message_len)), content, pool),
-            Preamble::Later { index } => match number.checked_sub(u64::from(index)) {
-                Some(first_block) => self.add_part(first_block, index, None, content, pool),
-                None => Taken::Malformed,
-            },
+            } => {
+                let head = Head {
+                    stream,
+                    order,
+                    message_len,
+                };
+                self.assemblies
+                    .add(number, 0, Some(head), content, &mut self.ready, pool)
+            }
+            Preamble::Later { distance, index } => {
+                let Some(first_block) = number.checked_sub(distance) else {
+                    return Taken::Malformed;
+                };
+                if self.done.contains(first_block) && !self.assemblies.contains(first_block) {
+                    // Its message was given up, or is not wanted.
+                    return Taken::Kept;
+                }
+                self.assemblies
+                    .add(first_block, index, None, content, &mut self.ready, pool)
+            }
         }
-    }
-
-    fn add_part(
-        &mut self,
-        first_block: u64,
-        index: u8,
-        head: Option<(u64, usize)>,
-        content: &[u8],
-        pool: &mut Pool,
-    ) -> Taken {
-        let position = self
-            .assemblies
-            .iter()
-            .position(|assembly| assembly.first_block == first_block);
-        if position.is_none() && self.assemblies.len() >= PARTIAL_BLOCKS_MAX {
-            return Taken::Malformed;
-        }
-        let position = position.unwrap_or_else(|| {
-            self.assemblies.push(Assembly {
-                first_block,
-                head: None,
-                parts: Vec::new(),
-                bytes: 0,
-            });
-            self.assemblies.len() - 1
-        });
-        let assembly = &mut self.assemblies[position];
-        // The room was granted when the block's first symbol came; a message longer than any may be is cut off here.
-        if assembly.bytes + content.len() > MESSAGE_MAX + MESSAGE_MAX / 4 {
-            return self.drop_assembly(position, pool);
-        }
-        let mut part = pool.take(content.len());
-        part.extend_from_slice(content);
-        assembly.head = assembly.head.or(head);
-        assembly.bytes += content.len();
-        let at = assembly.parts.partition_point(|part| part.0 < index);
-        assembly.parts.insert(at, (index, part));
-        self.held_bytes += content.len();
-        let Some((stream, message_len)) = assembly.head else {
-            return Taken::Kept;
-        };
-        let is_contiguous = assembly
-            .parts
-            .iter()
-            .enumerate()
-            .all(|(at, part)| usize::from(part.0) == at);
-        if !is_contiguous || assembly.bytes < message_len {
-            return Taken::Kept;
-        }
-        let assembly = self.assemblies.swap_remove(position);
-        self.held_bytes -= assembly.bytes;
-        let mut data = pool.take(message_len);
-        for (_, part) in assembly.parts {
-            let wanted = part.len().min(message_len - data.len());
-            data.extend_from_slice(&part[..wanted]);
-            pool.give(part);
-        }
-        Taken::Message { stream, data }
-    }
-
-    fn drop_assembly(&mut self, position: usize, pool: &mut Pool) -> Taken {
-        let assembly = self.assemblies.swap_remove(position);
-        self.held_bytes -= assembly.bytes;
-        for (_, part) in assembly.parts {
-            pool.give(part);
-        }
-        Taken::Malformed
     }
 
     /// Gives back what a burst needed.
     pub(crate) fn trim(&mut self) {
         self.partials.shrink_to_fit();
-        self.assemblies.shrink_to_fit();
+        self.assemblies.trim();
         self.done.words.shrink_to_fit();
     }
 
@@ -294,16 +288,8 @@ impl Inbox {
         for number in numbers {
             self.done.insert(number);
         }
-        if self.done.base > base && self.has_partials() {
+        if self.done.base > base && !self.partials.is_empty() {
             self.drop_partials(0..=self.done.base - 1, pool);
-            // A message whose first block is done may still wait for later ones: it is over once all it can have are behind.
-            let floor = self
-                .done
-                .newest
-                .checked_sub(BLOCK_WINDOW + MESSAGE_BLOCKS_MAX);
-            if let Some(floor) = floor {
-                self.drop_assemblies(0..=floor, pool);
-            }
         }
     }
 
@@ -311,7 +297,8 @@ impl Inbox {
     pub(crate) fn handle_abandon(&mut self, first: u64, count: u64, pool: &mut Pool) {
         let last = first.saturating_add(count - 1);
         self.drop_partials(first..=last, pool);
-        self.drop_assemblies(first..=last, pool);
+        self.assemblies
+            .drop_range(&(first..=last), &mut self.ready, pool);
         // The frame has whole numbers: later truncated ones are near its last.
         self.newest = self.newest.max(last);
         let from = first
@@ -332,16 +319,6 @@ impl Inbox {
             } else {
                 index += 1;
             }
-        }
-    }
-
-    fn drop_assemblies(&mut self, numbers: RangeInclusive<u64>, pool: &mut Pool) {
-        while let Some(position) = self
-            .assemblies
-            .iter()
-            .position(|assembly| numbers.contains(&assembly.first_block))
-        {
-            self.drop_assembly(position, pool);
         }
     }
 }

@@ -2,6 +2,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::*;
+use crate::limits::WHOLE_MAX;
 use crate::message::{Block, Cut};
 
 struct Random(u64);
@@ -39,6 +40,30 @@ fn take(inbox: &mut Inbox, block: &Block, esi: u8, pool: &mut Pool) -> Taken {
     inbox.handle_symbol(&symbol, 0, pool)
 }
 
+fn first(stream: u16, message_len: usize) -> Preamble {
+    Preamble::First {
+        stream,
+        order: Order::None,
+        message_len,
+    }
+}
+
+fn later(index: u16) -> Preamble {
+    Preamble::Later {
+        distance: u64::from(index),
+        index,
+    }
+}
+
+/// The one message that can be handed on.
+fn message(inbox: &mut Inbox) -> (u16, Vec<u8>) {
+    let Some(Ready::Message(arrived)) = inbox.pop_ready() else {
+        panic!("no message is ready")
+    };
+    assert_eq!(inbox.pop_ready(), None);
+    (arrived.stream, arrived.data)
+}
+
 /// Fragment reassembly: any k symbols in any order, with duplicates, give the message back, once.
 #[test]
 fn fragment_reassembly_from_any_symbols_in_any_order() {
@@ -49,10 +74,7 @@ fn fragment_reassembly_from_any_symbols_in_any_order() {
         let content: Vec<u8> = (0..random.below(5000))
             .map(|i| (i as u64 * 31 + number) as u8)
             .collect();
-        let preamble = Preamble::First {
-            stream: number % 3,
-            message_len: content.len(),
-        };
+        let preamble = first((number % 3) as u16, content.len());
         let block = block(number, 1 + random.below(64), &preamble, &content);
         let mut messages = 0;
         let mut received = alloc::collections::BTreeSet::new();
@@ -61,8 +83,9 @@ fn fragment_reassembly_from_any_symbols_in_any_order() {
             let esi = random.below(usize::from(block.source_symbols) + repairs) as u8;
             let is_new = received.len() < usize::from(block.source_symbols) && received.insert(esi);
             match take(&mut inbox, &block, esi, &mut pool) {
-                Taken::Message { stream, data } => {
-                    assert_eq!((stream, &data), (number % 3, &content));
+                Taken::Ready => {
+                    let (stream, data) = message(&mut inbox);
+                    assert_eq!((u64::from(stream), &data), (number % 3, &content));
                     messages += 1;
                     pool.give(data);
                 }
@@ -76,7 +99,7 @@ fn fragment_reassembly_from_any_symbols_in_any_order() {
         }
         assert_eq!(messages, 1, "block {number}");
         assert!(!inbox.has_partials());
-        assert_eq!(inbox.held_bytes, 0);
+        assert_eq!(inbox.held_bytes(), 0);
     }
 }
 
@@ -100,7 +123,6 @@ fn fragment_reassembly_of_nonsense_is_bounded() {
         match inbox.handle_symbol(&symbol, 0, &mut pool) {
             Taken::Refused => refused += 1,
             Taken::Malformed => malformed += 1,
-            Taken::Message { data, .. } => assert!(data.len() <= MESSAGE_MAX),
             _ => {}
         }
         if random.below(100) == 0 {
@@ -110,12 +132,14 @@ fn fragment_reassembly_of_nonsense_is_bounded() {
                 &mut pool,
             );
         }
+        while let Some(ready) = inbox.pop_ready() {
+            if let Ready::Message(arrived) = ready {
+                assert!(arrived.data.len() <= WHOLE_MAX);
+            }
+        }
         // Repair symbols come on top of the room granted for a block: at most as much again.
-        assert!(inbox.held_bytes <= 2 * RECEIVE_MAX);
-        assert!(
-            inbox.partials.len() <= PARTIAL_BLOCKS_MAX
-                && inbox.assemblies.len() <= PARTIAL_BLOCKS_MAX
-        );
+        assert!(inbox.held_bytes() <= 2 * RECEIVE_MAX);
+        assert!(inbox.partials.len() <= PARTIAL_BLOCKS_MAX);
     }
     assert!(refused > 1000 && malformed > 1000, "{refused} {malformed}");
 }
@@ -129,26 +153,18 @@ fn a_large_message_is_assembled_from_blocks_in_any_order() {
     let first = block(
         40,
         2,
-        &Preamble::First {
-            stream: 9,
-            message_len: 5000,
-        },
+        &first(9, 5000),
         &content[..2000],
     );
-    let second = block(41, 2, &Preamble::Later { index: 1 }, &content[2000..4000]);
-    let third = block(42, 1, &Preamble::Later { index: 2 }, &content[4000..]);
+    let second = block(41, 2, &later(1), &content[2000..4001]);
+    let third = block(42, 1, &later(2), &content[4001..]);
     assert_eq!(take(&mut inbox, &third, 0, &mut pool), Taken::Kept);
     assert_eq!(take(&mut inbox, &first, 1, &mut pool), Taken::Kept);
     assert_eq!(take(&mut inbox, &first, 0, &mut pool), Taken::Kept);
     assert_eq!(take(&mut inbox, &second, 3, &mut pool), Taken::Kept);
-    assert_eq!(
-        take(&mut inbox, &second, 0, &mut pool),
-        Taken::Message {
-            stream: 9,
-            data: content
-        }
-    );
-    assert_eq!(inbox.held_bytes, 0);
+    assert_eq!(take(&mut inbox, &second, 0, &mut pool), Taken::Ready);
+    assert_eq!(message(&mut inbox), (9, content));
+    assert_eq!(inbox.held_bytes(), 0);
 }
 
 /// Exactly once, after years: block numbers wrap on the wire, and what is done stays done.
@@ -160,19 +176,15 @@ fn sequence_wrap_of_block_numbers() {
         let block = block(
             number,
             1,
-            &Preamble::First {
-                stream: 0,
-                message_len: 4,
-            },
+            &first(0, 4),
             &[1, 2, 3, 4],
         );
-        assert!(
-            matches!(
-                take(&mut inbox, &block, 0, &mut pool),
-                Taken::Message { .. }
-            ),
+        assert_eq!(
+            take(&mut inbox, &block, 0, &mut pool),
+            Taken::Ready,
             "{number}"
         );
+        message(&mut inbox);
         assert_eq!(take(&mut inbox, &block, 1, &mut pool), Taken::Duplicate);
         assert!(inbox.done.words.len() <= 2);
     }
@@ -187,16 +199,11 @@ fn holes_are_forgotten_behind_the_window() {
         let block = block(
             number,
             1,
-            &Preamble::First {
-                stream: 0,
-                message_len: 1,
-            },
+            &first(0, 1),
             &[1],
         );
-        assert!(matches!(
-            take(&mut inbox, &block, 0, &mut pool),
-            Taken::Message { .. }
-        ));
+        assert_eq!(take(&mut inbox, &block, 0, &mut pool), Taken::Ready);
+        message(&mut inbox);
         assert!(inbox.done.words.len() <= BLOCK_WINDOW as usize / 64 + 1);
     }
 }
@@ -207,27 +214,23 @@ fn a_large_message_survives_the_memory_of_what_is_done_moving_on() {
     let mut pool = Pool::new(1 << 20);
     let mut inbox = Inbox::default();
     for number in 0..62u64 {
-        let preamble = Preamble::First {
-            stream: 0,
-            message_len: 1,
-        };
+        let preamble = first(0, 1);
         take(&mut inbox, &block(number, 1, &preamble, &[1]), 0, &mut pool);
+        message(&mut inbox);
     }
     let content: Vec<u8> = (0..4000u32).map(|i| (i % 241) as u8).collect();
-    for part in 0..4u8 {
+    for part in 0..4u16 {
         let preamble = match part {
-            0 => Preamble::First {
-                stream: 5,
-                message_len: 4000,
-            },
-            index => Preamble::Later { index },
+            0 => first(5, 4000),
+            index => later(index),
         };
         let range = usize::from(part) * 1000..usize::from(part) * 1000 + 1000;
         let block = block(62 + u64::from(part), 1, &preamble, &content[range]);
         let taken = take(&mut inbox, &block, 0, &mut pool);
         if part == 3 {
             let data = content.clone();
-            assert_eq!(taken, Taken::Message { stream: 5, data });
+            assert_eq!(taken, Taken::Ready);
+            assert_eq!(message(&mut inbox), (5, data));
         } else {
             assert_eq!(taken, Taken::Kept);
         }

@@ -1,11 +1,16 @@
 //! A message <-> blocks of symbols: cut on the way out, rebuilt on the way in.
 
+mod assembly;
 mod block;
 mod inbox;
+mod large;
 mod outbox;
 mod split;
 
+pub(crate) use assembly::{Assemblies, Head};
 pub(crate) use block::Block;
-pub(crate) use inbox::{Inbox, Taken};
-pub(crate) use outbox::{Outbox, OutgoingMessage};
-pub(crate) use split::{Cut, PACKET_OVERHEAD, SplitCache, cut_evenly};
+pub(crate) use inbox::{Inbox, Ready, Taken};
+pub use large::SharedContent;
+pub(crate) use large::{Large, Source};
+pub(crate) use outbox::{Body, Fate, Outbox, OutgoingMessage};
+pub(crate) use split::{Cut, PACKET_OVERHEAD, SplitCache, cut_evenly, symbol_len_max};

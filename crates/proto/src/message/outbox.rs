@@ -1,22 +1,53 @@
 //! Messages and blocks that are not settled, by slot and by block number.
 
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use super::Block;
-use crate::limits::BLOCK_WINDOW;
-use crate::stream::{MessageId, SendOptions};
+use super::{Block, Large};
+use crate::limits::{BLOCK_WINDOW, LARGE_BYTES_MAX, LARGE_IN_PROGRESS_MAX};
+use crate::stream::{Delivery, MessageId, SendOptions, StreamId, WhenLate};
 use crate::time::Instant;
+
+/// What is to happen with a message from here on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// It is sent and repaired as its stream and its options say.
+    Going,
+    /// Nothing of it is sent any more; what is on its way may still arrive. The outcome says `Superseded` if it does not.
+    Superseded,
+    /// The same, with the outcome `Cancelled`.
+    Cancelled,
+    /// No message of the application's: it takes the place of one that an ordered stream will not have.
+    Void,
+}
+
+/// What of a message is not in blocks yet.
+pub(crate) enum Body {
+    /// Preamble and content of a message of one block.
+    Whole(Vec<u8>),
+    /// A message of several blocks.
+    Large(Box<Large>),
+    /// The one block was cut.
+    Cut,
+}
 
 /// A message that was accepted and has no outcome yet.
 pub(crate) struct OutgoingMessage {
     pub(crate) id: MessageId,
+    pub(crate) stream: StreamId,
+    pub(crate) delivery: Delivery,
+    pub(crate) fate: Fate,
+    /// Its content's bytes.
+    pub(crate) len: u32,
+    pub(crate) body: Body,
     pub(crate) accepted_at: Instant,
     pub(crate) deadline: Option<Instant>,
     pub(crate) options: SendOptions,
-    pub(crate) first_block: u64,
-    pub(crate) blocks: u8,
-    pub(crate) blocks_done: u8,
+    /// Its first block, once that was cut.
+    pub(crate) first_block: Option<u64>,
+    /// Its place on an ordered stream, once that is fixed.
+    pub(crate) sequence: Option<u64>,
     /// When its first symbol left.
     pub(crate) first_sent_at: Option<Instant>,
     /// Symbols that were taken for lost.
@@ -25,6 +56,51 @@ pub(crate) struct OutgoingMessage {
     pub(crate) arrival: Option<(Instant, core::time::Duration)>,
     /// 1 - the predicted probability of missing the deadline.
     pub(crate) predicted_on_time: f64,
+}
+
+impl OutgoingMessage {
+    /// Whether something of it waits to be cut into a block, and can be.
+    pub(crate) fn is_cuttable(&self) -> bool {
+        self.fate_sends()
+            && match &self.body {
+                Body::Whole(_) => true,
+                Body::Large(large) => !large.is_all_cut() && (large.available() > 0 || large.len() == 0),
+                Body::Cut => false,
+            }
+    }
+
+    /// Whether symbols of it are still to be sent.
+    pub(crate) const fn fate_sends(&self) -> bool {
+        matches!(self.fate, Fate::Going | Fate::Void)
+    }
+
+    /// Whether what is lost of it is to be sent again although no deadline asks for it.
+    pub(crate) const fn is_repaired(&self) -> bool {
+        self.fate_sends() && self.delivery.is_reliable()
+    }
+
+    /// When it is given up, if it is to be.
+    pub(crate) fn drop_at(&self) -> Option<Instant> {
+        let is_dropped = self.options.when_late == WhenLate::Drop || !self.delivery.is_reliable();
+        self.deadline.filter(|_| is_dropped)
+    }
+
+    /// Bytes of content held here besides blocks.
+    fn held_here(&self) -> usize {
+        match &self.body {
+            Body::Whole(data) => data.len(),
+            Body::Large(large) => large.held_here(),
+            Body::Cut => 0,
+        }
+    }
+
+    /// Its blocks that are on their way.
+    pub(crate) fn live_blocks(&self) -> Vec<u64> {
+        match &self.body {
+            Body::Large(large) => large.live_blocks().collect(),
+            _ => self.first_block.into_iter().collect(),
+        }
+    }
 }
 
 const GONE: u32 = u32::MAX;
@@ -116,8 +192,14 @@ pub(crate) struct Outbox {
     base: u64,
     /// The newest block of which the peer has acknowledged a symbol: it expands truncated numbers from there on.
     newest_acked: u64,
-    /// Bytes of all blocks held.
+    /// Bytes of all blocks and of content not cut yet.
     held_bytes: usize,
+    /// Bytes of large messages that were copied when they were accepted.
+    content_bytes: usize,
+    next_message: u64,
+    /// Messages of several blocks that have begun, and what the receiver may hold of them.
+    large_in_progress: usize,
+    large_burden: usize,
 }
 
 impl Outbox {
@@ -144,6 +226,10 @@ impl Outbox {
         self.held_bytes
     }
 
+    pub(crate) const fn content_bytes(&self) -> usize {
+        self.content_bytes
+    }
+
     pub(crate) fn messages(&self) -> usize {
         self.messages.len
     }
@@ -152,8 +238,86 @@ impl Outbox {
         self.messages.len == 0
     }
 
-    pub(crate) fn insert_message(&mut self, message: OutgoingMessage) -> u32 {
-        self.messages.insert(message)
+    /// Takes a message in, and gives it its id.
+    pub(crate) fn insert_message(&mut self, message: OutgoingMessage) -> (u32, MessageId) {
+        let count = self.next_message;
+        self.next_message += 1;
+        self.held_bytes += message.held_here();
+        if let Body::Large(large) = &message.body {
+            self.content_bytes += large.owned_bytes();
+        }
+        let slot = self.messages.insert(message);
+        // A session holds far fewer messages than there are places in an id.
+        let id = MessageId::new(count, slot as u16);
+        if let Some(message) = self.messages.get_mut(slot) {
+            message.id = id;
+        }
+        (slot, id)
+    }
+
+    /// The id of the next message, but for its place.
+    pub(crate) const fn next_id(&self) -> MessageId {
+        MessageId::new(self.next_message, u16::MAX)
+    }
+
+    /// An id for a message that has its outcome at once.
+    pub(crate) const fn pass_id(&mut self) -> MessageId {
+        let id = self.next_id();
+        self.next_message += 1;
+        id
+    }
+
+    /// Where a message is, if it has no outcome yet.
+    pub(crate) fn find(&self, id: MessageId) -> Option<u32> {
+        let slot = u32::from(id.place());
+        self.messages
+            .get(slot)
+            .is_some_and(|message| message.id == id)
+            .then_some(slot)
+    }
+
+    /// Takes the content of a message of one block.
+    pub(crate) fn take_whole(&mut self, slot: u32) -> Option<Vec<u8>> {
+        let message = self.messages.get_mut(slot)?;
+        match core::mem::replace(&mut message.body, Body::Cut) {
+            Body::Whole(data) => {
+                self.held_bytes -= data.len();
+                Some(data)
+            }
+            other => {
+                message.body = other;
+                None
+            }
+        }
+    }
+
+    /// Changes the content of a larger message, and keeps account of what is held.
+    pub(crate) fn with_large<R>(
+        &mut self,
+        slot: u32,
+        f: impl FnOnce(&mut Large) -> R,
+    ) -> Option<R> {
+        let Some(Body::Large(large)) = self.messages.get_mut(slot).map(|message| &mut message.body)
+        else {
+            return None;
+        };
+        let (held, burden) = (large.held_here(), large.burden());
+        let was_in_progress = large.has_begun();
+        let result = f(large);
+        self.held_bytes = self.held_bytes + large.held_here() - held;
+        self.large_burden = self.large_burden + large.burden() - burden;
+        self.large_in_progress += usize::from(large.has_begun() && !was_in_progress);
+        Some(result)
+    }
+
+    /// Whether the receiver surely has room for `len` more bytes of larger messages. The only one always goes on.
+    pub(crate) const fn has_room_for_large(&self, len: usize) -> bool {
+        self.large_burden == 0 || self.large_burden + len <= LARGE_BYTES_MAX
+    }
+
+    /// Whether one more larger message may begin, when the receiver has not heard yet that `untold` were given up.
+    pub(crate) const fn has_large_place(&self, untold: usize) -> bool {
+        self.large_in_progress + untold < LARGE_IN_PROGRESS_MAX
     }
 
     /// Adds the next block; its number must be [`Outbox::next_block`].
@@ -207,7 +371,14 @@ impl Outbox {
 
     /// Takes a message out for good; its blocks must be gone.
     pub(crate) fn remove_message(&mut self, slot: u32) -> Option<OutgoingMessage> {
-        self.messages.remove(slot)
+        let message = self.messages.remove(slot)?;
+        self.held_bytes -= message.held_here();
+        if let Body::Large(large) = &message.body {
+            self.content_bytes -= large.owned_bytes();
+            self.large_burden -= large.burden();
+            self.large_in_progress -= usize::from(large.has_begun());
+        }
+        Some(message)
     }
 
     /// Gives back what a burst needed, when nothing is left of it.

@@ -30,6 +30,31 @@ impl Cut {
     }
 }
 
+impl Cut {
+    /// The largest part of `block_len` bytes that `source_symbols` symbols hold without padding, which only the last block of a
+    /// message may have; more than the `head` bytes of its preamble.
+    pub(crate) fn without_padding(block_len: usize, head: usize, source_symbols: u8) -> Self {
+        let k = usize::from(source_symbols).max(1);
+        let symbol_len = block_len / k;
+        if k * symbol_len > head {
+            Self {
+                source_symbols: k as u8,
+                symbol_len,
+            }
+        } else {
+            Self {
+                source_symbols: 1,
+                symbol_len: block_len,
+            }
+        }
+    }
+
+    /// Bytes that its symbols hold.
+    pub(crate) fn block_len(&self) -> usize {
+        usize::from(self.source_symbols) * self.symbol_len
+    }
+}
+
 /// Bytes on the wire of a packet besides the symbol in it.
 pub(crate) const PACKET_OVERHEAD: usize = UDP_IP_HEADER + 7 + SYMBOL_HEADER + TAG_LEN;
 

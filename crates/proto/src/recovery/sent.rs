@@ -35,6 +35,8 @@ pub(crate) struct SentPacket {
     pub(crate) state: PacketState,
     /// Whether it counts for congestion and loss: path probes do not.
     pub(crate) is_probe: bool,
+    /// It holds symbols of a message with a deadline.
+    pub(crate) is_urgent: bool,
     /// The first symbol, here because most packets have one: an access to memory less. Set by [`SentPackets::push`], as is
     /// the next.
     first_esi: u8,
@@ -65,6 +67,7 @@ impl SentPacket {
             symbols,
             state,
             is_probe,
+            is_urgent: false,
             first_esi: 0,
             first_block: 0,
             further: 0,
@@ -92,6 +95,8 @@ pub(crate) struct SentPackets {
     further_base: u32,
     /// Packets that are outstanding.
     outstanding: usize,
+    /// No packet below is outstanding.
+    first_outstanding: u64,
 }
 
 impl SentPackets {
@@ -112,6 +117,27 @@ impl SentPackets {
         (packet.first_block, packet.first_esi) = (self.first.block, self.first.esi);
         self.outstanding += usize::from(packet.state == PacketState::Outstanding);
         self.packets.push_back(packet);
+        self.pass_settled();
+    }
+
+    /// How many packets are outstanding.
+    pub(crate) const fn outstanding(&self) -> usize {
+        self.outstanding
+    }
+
+    /// Below this number no packet is outstanding.
+    pub(crate) const fn first_outstanding(&self) -> u64 {
+        self.first_outstanding
+    }
+
+    /// A packet that is not outstanding any more never is again, so each is passed once.
+    fn pass_settled(&mut self) {
+        while self
+            .get(self.first_outstanding)
+            .is_some_and(|packet| packet.state != PacketState::Outstanding)
+        {
+            self.first_outstanding += 1;
+        }
     }
 
     /// Gives back what a burst needed.
@@ -148,7 +174,9 @@ impl SentPackets {
         if state.is_lost() {
             packet.lost_at = now;
         }
-        Some(core::mem::replace(&mut packet.state, state))
+        let before = core::mem::replace(&mut packet.state, state);
+        self.pass_settled();
+        Some(before)
     }
 
     /// Numbers from the oldest kept to the newest.
@@ -196,13 +224,7 @@ impl SentPackets {
 
     /// The oldest packet that is under way.
     pub(crate) fn oldest_outstanding(&self) -> Option<(u64, &SentPacket)> {
-        if self.outstanding == 0 {
-            return None;
-        }
-        let index = self
-            .packets
-            .iter()
-            .position(|packet| packet.state == PacketState::Outstanding)?;
-        Some((self.base + index as u64, &self.packets[index]))
+        let packet = self.get(self.first_outstanding)?;
+        Some((self.first_outstanding, packet))
     }
 }

@@ -2,10 +2,10 @@
 
 use core::time::Duration;
 
-use super::{Event, Session, Shared};
+use super::{Session, Shared};
 use crate::clock::Exchange;
+use crate::message::Fate;
 use crate::recovery::{PacketState, SentPacket};
-use crate::schedule::NO_DEADLINE;
 use crate::stream::{MissReason, Outcome};
 use crate::time::Instant;
 use crate::wire::Ack;
@@ -49,10 +49,8 @@ impl Session {
             let sent_at = self.sent.get(largest).map_or(now, |packet| packet.sent_at);
             self.path.congestion.on_congestion(now, sent_at);
         }
-        for &number in &touched {
-            self.settle_flight(now, number, shared);
-        }
-        *shared.touched = touched;
+        self.lose_overtaken(now, &mut touched, shared);
+        self.settle_flights(now, touched, shared);
         self.sent.prune(self.lost_before(now));
     }
 
@@ -66,6 +64,7 @@ impl Session {
         let held = Duration::from_micros(u64::from(ack.delay_us));
         if let Some(sample) = now.since(sent_at).checked_sub(held) {
             self.path.rtt.record(sample);
+            self.liveness.latest_rtt = sample;
         }
         self.clock.record(&Exchange {
             sent_at,
@@ -123,8 +122,10 @@ impl Session {
             }
         }
         if let Some((_, runs)) = self.control.abandon_told.take_if(|told| told.0 == number) {
-            for (first, count) in self.control.abandoned.drain(..usize::from(runs)) {
-                self.traffic.outbox.on_block_acked(first + count - 1);
+            for run in self.control.abandoned.drain(..usize::from(runs)) {
+                self.traffic
+                    .outbox
+                    .on_block_acked(run.first + run.count - 1);
             }
         }
         for position in self.sent.symbols_of(number) {
@@ -139,7 +140,6 @@ impl Session {
             block.on_acked(symbol.esi);
             if number >= block.flight_from {
                 block.flight_acked = true;
-                block.flight_acked_to = block.flight_acked_to.max(number);
             }
             let is_complete = block.is_complete();
             if touched.last() != Some(&symbol.block) {
@@ -192,25 +192,23 @@ impl Session {
         bound: Duration,
         shared: &mut Shared<'_>,
     ) {
+        self.unschedule_block(number);
         let Some(block) = self.traffic.outbox.remove_block(number) else {
             return;
         };
         let slot = block.message;
-        let was_queued = block.to_send > 0;
         shared.pool.give(block.data);
+        let large = self.traffic.outbox.with_large(slot, |large| {
+            large.on_block_done(number);
+            large.is_done()
+        });
         let Some(message) = self.traffic.outbox.message_mut(slot) else {
             return;
         };
-        if was_queued {
-            self.traffic
-                .schedule
-                .remove(message.deadline.unwrap_or(NO_DEADLINE), number);
-        }
-        message.blocks_done += 1;
         if message.arrival.is_none_or(|(latest, _)| latest < arrival) {
             message.arrival = Some((arrival, bound));
         }
-        if message.blocks_done == message.blocks {
+        if large != Some(false) {
             self.finish_message(now, slot);
             self.after_outcome(now, shared);
         }
@@ -240,65 +238,15 @@ impl Session {
                 }
             }
             _ => {
-                self.statistics.messages_on_time += 1;
+                self.statistics.messages_on_time += u64::from(message.fate != Fate::Void);
                 Outcome::OnTime { latency, bound }
             }
         };
-        self.push_event(Event::Outcome {
-            message: message.id,
-            outcome,
-        });
-    }
-
-    /// RFC 9002 section 7.6: nothing arrived of what was sent over a long time.
-    fn note_loss_run(&mut self, sent_at: Instant) {
-        if sent_at <= self.liveness.newest_acked_sent_at {
-            return;
+        if let Some(sequence) = message.sequence {
+            self.traffic
+                .streams
+                .on_place_resolved(message.stream, sequence);
         }
-        let since = *self.liveness.losses_since.get_or_insert(sent_at);
-        if sent_at.since(since) > self.path.rtt.persistent_congestion() {
-            self.path.congestion.on_persistent_congestion();
-            self.liveness.losses_since = None;
-        }
-    }
-
-    /// Takes a packet for lost, and its symbols with it.
-    pub(super) fn lose_packet(&mut self, now: Instant, number: u64, verdict: PacketState) {
-        let Some(&packet) = self.sent.get(number) else {
-            return;
-        };
-        if packet.state != PacketState::Outstanding {
-            return;
-        }
-        self.sent.set_state(now, number, verdict);
-        self.control.abandon_told.take_if(|told| told.0 == number);
-        // Until the peer has shown that it hears us, silence would leave one side open and the other not.
-        self.control.ping |= self.largest_acked.is_none();
-        if packet.is_probe {
-            self.path.mtu.on_probe_lost(number, now);
-            return;
-        }
-        self.statistics.packets_lost += 1;
-        self.path.loss.record(true);
-        self.path
-            .congestion
-            .on_lost(now, packet.sent_at, usize::from(packet.bytes));
-        self.note_loss_run(packet.sent_at);
-        for position in self.sent.symbols_of(number) {
-            let symbol = self.sent.symbol(number, position);
-            let Some(block) = self.traffic.outbox.block_mut(symbol.block) else {
-                continue;
-            };
-            block.unaccounted = block.unaccounted.saturating_sub(1);
-            let slot = block.message;
-            if block.is_round_over() {
-                // It shared the packet with the block whose loss was noticed: its round is over as well.
-                block.round_ends = Some(now);
-                self.arm(symbol.block);
-            }
-            if let Some(message) = self.traffic.outbox.message_mut(slot) {
-                message.lost_symbols += 1;
-            }
-        }
+        self.resolve(slot, &message, outcome);
     }
 }

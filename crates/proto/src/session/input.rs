@@ -1,14 +1,16 @@
 //! A packet in: opened, then a line for each frame to the part that it concerns.
 
+use alloc::vec::Vec;
 use core::net::SocketAddr;
 
 use super::{CloseCode, CloseReason, Event, Role, Session, Shared, State};
 use crate::endpoint::Ecn;
 use crate::limits::{ABANDONS_PER_PACKET, EVENTS_MAX};
-use crate::message::Taken;
+use crate::message::{Head, Ready, Taken};
 use crate::path::{Path, Validation};
+use crate::stream::{Arrived, StreamId, Verdict};
 use crate::time::Instant;
-use crate::wire::{DecodeError, Frame, Header, Reader, Symbol};
+use crate::wire::{DecodeError, Frame, Header, Order, Reader, Symbol};
 
 /// What a packet asked for besides what its frames did.
 #[derive(Default)]
@@ -146,6 +148,7 @@ impl Session {
                 Frame::Ack(ack) => self.handle_ack(now, &ack, shared),
                 Frame::Abandon { first, count } => {
                     self.traffic.inbox.handle_abandon(first, count, shared.pool);
+                    self.hand_on(shared)?;
                 }
                 Frame::PathChallenge(data) => self.control.path_response = Some(data),
                 Frame::PathResponse(data) => self.handle_path_response(now, data, shared),
@@ -180,21 +183,153 @@ impl Session {
             contents.is_refused = true;
             return Ok(());
         }
+        let waiting = self.traffic.waiting_bytes + self.traffic.incoming.waiting_bytes();
         match self
             .traffic
             .inbox
-            .handle_symbol(symbol, self.traffic.waiting_bytes, shared.pool)
+            .handle_symbol(symbol, waiting, shared.pool)
         {
             Taken::Kept => {}
             Taken::Duplicate => self.statistics.symbols_duplicate += 1,
             Taken::Refused => contents.is_refused = true,
             Taken::Malformed => return Err(DecodeError::Invalid { field: "symbol" }),
-            Taken::Message { stream, data } => {
-                self.statistics.messages_received += 1;
-                self.push_event(Event::Message { stream, data });
+            Taken::Ready => self.hand_on(shared)?,
+        }
+        Ok(())
+    }
+
+    /// Hands on what is complete, as far as its stream's mode allows.
+    fn hand_on(&mut self, shared: &mut Shared<'_>) -> Result<(), DecodeError> {
+        while let Some(ready) = self.traffic.inbox.pop_ready() {
+            match ready {
+                Ready::Message(arrived) => self.hand_on_message(arrived, shared)?,
+                Ready::Piece {
+                    head,
+                    first_block,
+                    offset,
+                    data,
+                } => self.hand_on_piece(head, first_block, offset, data, shared)?,
+                Ready::Aborted {
+                    stream,
+                    first_block,
+                } => self.push_event(Event::Aborted {
+                    stream: StreamId(stream),
+                    message: first_block,
+                }),
             }
         }
         Ok(())
+    }
+
+    fn hand_on_message(
+        &mut self,
+        arrived: Arrived,
+        shared: &mut Shared<'_>,
+    ) -> Result<(), DecodeError> {
+        let (stream, order, first_block) = (arrived.stream, arrived.order, arrived.first_block);
+        match self.traffic.incoming.judge(stream, order, first_block) {
+            Verdict::Now => {
+                self.traffic
+                    .incoming
+                    .on_handed_on(stream, order, first_block);
+                if matches!(order, Order::Void(_)) {
+                    shared.pool.give(arrived.data);
+                } else {
+                    self.push_message(stream, arrived.data);
+                }
+                self.after_handing_on(stream, order, first_block, shared);
+            }
+            Verdict::Later => self.traffic.incoming.wait(arrived),
+            Verdict::Never => {
+                self.statistics.messages_stale += 1;
+                shared.pool.give(arrived.data);
+            }
+            Verdict::Malformed => return Err(DecodeError::Invalid { field: "sequence" }),
+        }
+        Ok(())
+    }
+
+    fn hand_on_piece(
+        &mut self,
+        head: Head,
+        first_block: u64,
+        offset: usize,
+        data: Vec<u8>,
+        shared: &mut Shared<'_>,
+    ) -> Result<(), DecodeError> {
+        let (stream, order) = (head.stream, head.order);
+        if offset == 0 {
+            match self.traffic.incoming.judge(stream, order, first_block) {
+                Verdict::Now => {
+                    if !matches!(order, Order::Sequence(_)) {
+                        self.traffic
+                            .incoming
+                            .on_handed_on(stream, order, first_block);
+                        self.after_handing_on(stream, order, first_block, shared);
+                    }
+                }
+                Verdict::Never => {
+                    self.statistics.messages_stale += 1;
+                    self.traffic.inbox.drop_message(first_block, shared.pool);
+                    shared.pool.give(data);
+                    return Ok(());
+                }
+                // A sender begins such a message when it is its turn.
+                Verdict::Later | Verdict::Malformed => {
+                    return Err(DecodeError::Invalid { field: "sequence" });
+                }
+            }
+        }
+        let is_last = offset + data.len() == head.message_len;
+        self.push_event(Event::Chunk {
+            stream: StreamId(stream),
+            message: first_block,
+            offset,
+            message_len: head.message_len,
+            data,
+        });
+        if is_last {
+            self.statistics.messages_received += 1;
+            if matches!(order, Order::Sequence(_)) {
+                self.traffic
+                    .incoming
+                    .on_handed_on(stream, order, first_block);
+                self.after_handing_on(stream, order, first_block, shared);
+            }
+        }
+        Ok(())
+    }
+
+    /// What waited for a message follows it; what it supersedes goes.
+    fn after_handing_on(
+        &mut self,
+        stream: u16,
+        order: Order,
+        first_block: u64,
+        shared: &mut Shared<'_>,
+    ) {
+        match order {
+            Order::None => {}
+            Order::Sequence(_) | Order::Void(_) => {
+                while let Some(data) = self.traffic.incoming.next(stream) {
+                    self.push_message(stream, data);
+                }
+            }
+            Order::Newest | Order::Key(_) => self.traffic.inbox.drop_superseded(
+                stream,
+                order,
+                first_block,
+                shared.pool,
+            ),
+        }
+    }
+
+    fn push_message(&mut self, stream: u16, data: Vec<u8>) {
+        self.statistics.messages_received += 1;
+        self.push_event(Event::Message {
+            stream: StreamId(stream),
+            data,
+        });
     }
 
     fn note_received(&mut self, now: Instant, number: u64, ecn: Ecn, is_eliciting: bool) {

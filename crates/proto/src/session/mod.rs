@@ -3,8 +3,12 @@
 
 mod acks;
 mod close;
+mod cut;
+mod fill;
 mod input;
+mod loss;
 mod output;
+mod recall;
 mod rounds;
 mod send;
 mod statistics;
@@ -19,6 +23,7 @@ use core::time::Duration;
 
 pub use close::{CloseCode, CloseReason};
 pub(crate) use output::KEY_UPDATE_PACKETS;
+pub(crate) use send::Content;
 pub use send::SendError;
 pub use statistics::{PathReport, SessionStats};
 
@@ -31,7 +36,7 @@ use crate::path::{Path, Validation};
 use crate::pool::Pool;
 use crate::recovery::{Received, SentPackets};
 use crate::schedule::Schedule;
-use crate::stream::{MessageId, Outcome};
+use crate::stream::{Incoming, MessageId, Outcome, StreamId, Streams};
 use crate::time::Instant;
 use crate::wire::ConnectionId;
 
@@ -47,18 +52,41 @@ pub enum Event {
     /// A message has arrived.
     Message {
         /// Its stream.
-        stream: u64,
+        stream: StreamId,
         /// Its bytes. Give the buffer back with [`crate::Endpoint::recycle`] to spare an allocation.
         data: Vec<u8>,
     },
+    /// The next piece of a message that is larger than [`crate::limits::WHOLE_MAX`]. Pieces of one message come in order; the
+    /// last ends at `message_len`.
+    Chunk {
+        /// Its stream.
+        stream: StreamId,
+        /// Tells messages that come in pieces at the same time apart.
+        message: u64,
+        /// Bytes of the message before this piece.
+        offset: usize,
+        /// Bytes of the whole message.
+        message_len: usize,
+        /// The piece. Give the buffer back with [`crate::Endpoint::recycle`] to spare an allocation.
+        data: Vec<u8>,
+    },
+    /// Of a message that came in pieces no more follow: it was cancelled, superseded or given up.
+    Aborted {
+        /// Its stream.
+        stream: StreamId,
+        /// Which of them.
+        message: u64,
+    },
     /// A message that was accepted has an outcome. Each gets exactly one.
     Outcome {
+        /// Its stream.
+        stream: StreamId,
         /// Which.
         message: MessageId,
         /// What became of it.
         outcome: Outcome,
     },
-    /// There is room again after `send` answered `Full`.
+    /// There is room again after `send` answered `Full`, or after `append` took less than all.
     Writable,
     /// The session is over; nothing follows.
     Closed {
@@ -112,9 +140,35 @@ struct Control {
     ping: bool,
     path_response: Option<[u8; 8]>,
     /// Runs of blocks that were given up, until the peer has acknowledged hearing of them.
-    abandoned: VecDeque<(u64, u64)>,
+    abandoned: VecDeque<Run>,
     /// The packet that told of the first runs, and of how many.
     abandon_told: Option<(u64, u8)>,
+}
+
+/// Blocks that follow each other.
+#[derive(Clone, Copy)]
+struct Run {
+    first: u64,
+    count: u64,
+    /// It is the first block of a message of several: stands for that message.
+    is_large: bool,
+}
+
+/// What a timer is for.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Due {
+    /// A block: each has at most one entry that counts, its `armed` time.
+    Block(u64),
+    /// A message that waits to be cut.
+    Message(MessageId),
+}
+
+/// Sends wait for each other.
+struct Tick {
+    /// For so long at most.
+    max: Duration,
+    /// When the time of the current tick is over; `None` when nothing waits.
+    ends: Option<Instant>,
 }
 
 /// Where the session stands.
@@ -163,13 +217,17 @@ pub(crate) struct Session {
 /// Messages in both directions.
 #[derive(Default)]
 struct Traffic {
+    streams: Streams,
     outbox: Outbox,
     inbox: Inbox,
+    incoming: Incoming,
     schedule: Schedule,
     split: SplitCache,
+    /// Small blocks that were sent last.
+    recent: fill::Recent,
     /// The last prediction of a miss.
     prediction: Option<(rounds::PredictionKey, f64)>,
-    next_message: u64,
+    tick: Option<Tick>,
     /// `send` has answered `Full`.
     was_full: bool,
     events: VecDeque<Event>,
@@ -177,8 +235,7 @@ struct Traffic {
     waiting_bytes: usize,
     /// The application takes no messages for now; all other events go on.
     holds_messages: bool,
-    /// (when, block): each block has at most one entry that counts, its `armed` time.
-    timers: BinaryHeap<Reverse<(Instant, u64)>>,
+    timers: BinaryHeap<Reverse<(Instant, Due)>>,
     /// When the pacer lets the next packet go, if one waits.
     paced_until: Option<Instant>,
 }
@@ -195,6 +252,10 @@ struct Liveness {
     newest_acked_sent_at: Instant,
     /// When the oldest packet of an unbroken run of losses was sent.
     losses_since: Option<Instant>,
+    /// The newest round trip.
+    latest_rtt: Duration,
+    /// When the next packet that later ones have overtaken is lost.
+    loss_at: Option<Instant>,
 }
 
 impl Session {
@@ -262,6 +323,8 @@ impl Session {
                 last_acked: now,
                 newest_acked_sent_at: now,
                 losses_since: None,
+                latest_rtt: Duration::ZERO,
+                loss_at: None,
             },
             statistics: SessionStats::default(),
         }
@@ -297,7 +360,7 @@ impl Session {
         } else {
             self.traffic.events.pop_front()?
         };
-        if let Event::Message { data, .. } = &event {
+        if let Event::Message { data, .. } | Event::Chunk { data, .. } = &event {
             self.traffic.waiting_bytes -= data.len();
         }
         Some(event)
@@ -308,7 +371,7 @@ impl Session {
         let events = &mut self.traffic.events;
         let position = events
             .iter()
-            .position(|event| !matches!(event, Event::Message { .. }))?;
+            .position(|event| !is_content(event))?;
         if position > 0 && matches!(events[position], Event::Closed { .. }) {
             return None;
         }
@@ -341,6 +404,7 @@ impl Session {
         traffic.outbox.trim();
         traffic.inbox.trim();
         traffic.schedule.trim();
+        traffic.streams.trim();
         traffic.events.shrink_to_fit();
         traffic.timers.shrink_to_fit();
         self.sent.trim();
@@ -351,13 +415,22 @@ impl Session {
     pub(crate) fn is_quiet(&self) -> bool {
         self.traffic.outbox.is_empty()
             && !self.traffic.inbox.has_partials()
+            && !self.traffic.incoming.is_waiting()
             && self.traffic.events.is_empty()
     }
 
     fn push_event(&mut self, event: Event) {
-        if let Event::Message { data, .. } = &event {
+        if let Event::Message { data, .. } | Event::Chunk { data, .. } = &event {
             self.traffic.waiting_bytes += data.len();
         }
         self.traffic.events.push_back(event);
     }
+}
+
+/// What an application that does not keep up leaves waiting.
+const fn is_content(event: &Event) -> bool {
+    matches!(
+        event,
+        Event::Message { .. } | Event::Chunk { .. } | Event::Aborted { .. }
+    )
 }

@@ -1,18 +1,15 @@
-//! A packet out: may anything be sent (path), what (schedule), how much (rounds), written (wire), sealed (crypto), remembered
-//! (recovery).
+//! A packet out: may anything be sent (path), what (schedule, `fill.rs`), how much (rounds), written (wire), sealed (crypto),
+//! remembered (recovery).
 
 use core::net::SocketAddr;
 
-use super::rounds::sendable;
-use super::{Session, Shared, State};
+use super::{Run, Session, Shared, State};
 use crate::endpoint::{Ecn, Transmit};
-use crate::limits::{ABANDONS_PER_PACKET, MTU_MIN, SYMBOLS_PER_PACKET_MAX, UDP_IP_HEADER};
+use crate::limits::{ABANDONS_PER_PACKET, MTU_MIN, UDP_IP_HEADER};
 use crate::path::{Blocked, Validation};
-use crate::recovery::{SentPacket, SymbolRef};
+use crate::recovery::SentPacket;
 use crate::time::Instant;
-use crate::wire::{
-    Ack, Frame, HEADER_LEN_MAX, Header, SYMBOL_HEADER, Symbol, TAG_LEN, Writer, symbol_overhead,
-};
+use crate::wire::{Ack, Frame, Header, TAG_LEN, Writer};
 
 /// Packets sealed with one generation of keys. AES-GCM allows 2^23 (RFC 9001 section 6.6); far below costs nothing.
 pub(crate) const KEY_UPDATE_PACKETS: u64 = 1 << 21;
@@ -20,21 +17,20 @@ pub(crate) const KEY_UPDATE_PACKETS: u64 = 1 << 21;
 /// Packets after which a generation of keys is not used any more, whatever the peer does (RFC 9001 section 6.6).
 const KEY_PACKETS_MAX: u64 = 1 << 23;
 
-/// Candidates of the schedule that are looked at for the spare room of a packet.
-const BUNDLE_LOOKAHEAD: usize = 32;
-
 /// A packet being put together.
-struct Draft {
-    number: u64,
+pub(super) struct Draft {
+    pub(super) number: u64,
     header_len: usize,
     /// Bytes before the tag.
     len: usize,
     /// It asks for an acknowledgement.
-    is_eliciting: bool,
+    pub(super) is_eliciting: bool,
     is_probe: bool,
+    /// It holds symbols of a message with a deadline.
+    pub(super) is_urgent: bool,
     /// The symbols themselves are noted in `sent` as they are written.
-    symbol_count: usize,
-    symbol_bytes: usize,
+    pub(super) symbol_count: usize,
+    pub(super) symbol_bytes: usize,
 }
 
 impl Session {
@@ -64,7 +60,7 @@ impl Session {
         if let Some(transmit) = self.transmit_challenge(now, buffer) {
             return Some(transmit);
         }
-        let draft = self.compose(now, buffer)?;
+        let draft = self.compose(now, buffer, shared)?;
         Some(self.seal(now, draft, self.path.remote, buffer))
     }
 
@@ -96,13 +92,19 @@ impl Session {
             len: 0,
             is_eliciting: false,
             is_probe: false,
+            is_urgent: false,
             symbol_count: 0,
             symbol_bytes: 0,
         }
     }
 
     /// Puts the next packet for the peer together, or finds that there is nothing to send.
-    fn compose(&mut self, now: Instant, buffer: &mut [u8]) -> Option<Draft> {
+    fn compose(
+        &mut self,
+        now: Instant,
+        buffer: &mut [u8],
+        shared: &mut Shared<'_>,
+    ) -> Option<Draft> {
         self.traffic.paced_until = None;
         let has_symbols = self.may_send_symbols(now);
         let room = self.packet_len_max().min(buffer.len()) - TAG_LEN;
@@ -119,7 +121,7 @@ impl Session {
             self.write_control(now, &mut draft, &mut writer);
         }
         if has_symbols {
-            self.write_symbols(now, &mut draft, &mut writer);
+            self.write_symbols(now, &mut draft, &mut writer, shared);
         }
         // (A symbol reaches to the end of its packet, so nothing can follow one.)
         let is_padded = draft.symbol_count == 0 && writer.len() > draft.header_len;
@@ -132,31 +134,18 @@ impl Session {
         (draft.len > draft.header_len).then_some(draft)
     }
 
-    /// What a packet may have in all. A block keeps the symbols that it was cut into when the path turns out narrower (another
-    /// address, a black hole): they are tried as they are, since symbols of two sizes cannot rebuild one block.
-    fn packet_len_max(&self) -> usize {
-        let mtu = self.path.mtu.current();
-        let first = self
-            .traffic
-            .schedule
-            .get(0)
-            .and_then(|number| self.traffic.outbox.block(number));
-        first.map_or(mtu, |block| {
-            mtu.max(block.symbol_len() + HEADER_LEN_MAX + SYMBOL_HEADER + TAG_LEN)
-        })
-    }
-
     /// Whether the schedule's first symbol may leave now; notes until when the pacer holds it.
     fn may_send_symbols(&mut self, now: Instant) -> bool {
         if self.traffic.schedule.is_empty() {
             return false;
         }
-        let first = self
-            .traffic
-            .schedule
-            .get(0)
-            .and_then(|number| self.traffic.outbox.block(number));
-        let size = first.map_or(0, |block| block.symbol_len()) + 7 + SYMBOL_HEADER + TAG_LEN;
+        if let Some(until) = self.held_for_tick(now) {
+            self.traffic.paced_until = Some(until);
+            return false;
+        }
+        let Some(size) = self.first_packet_len() else {
+            return false;
+        };
         match self.path.may_send(now, size) {
             Ok(()) => true,
             Err(Blocked::Window) => false,
@@ -197,7 +186,7 @@ impl Session {
         if self.wants_abandon() {
             let runs = self.control.abandoned.iter().take(ABANDONS_PER_PACKET);
             let mut told = 0;
-            for &(first, count) in runs {
+            for &Run { first, count, .. } in runs {
                 Frame::Abandon { first, count }.encode(writer);
                 told += 1;
             }
@@ -209,96 +198,6 @@ impl Session {
     /// Whether the peer is to hear of blocks that were given up. One packet at a time tells of them.
     fn wants_abandon(&self) -> bool {
         !self.control.abandoned.is_empty() && self.control.abandon_told.is_none()
-    }
-
-    /// Fills the packet with symbols: the schedule's first block's, then what fits of others; one of each block, so that a lost
-    /// packet costs a block one symbol.
-    fn write_symbols(&mut self, now: Instant, draft: &mut Draft, writer: &mut Writer<'_>) {
-        let mut pending: Option<u64> = None;
-        let mut position = 0;
-        while draft.symbol_count + usize::from(pending.is_some()) < SYMBOLS_PER_PACKET_MAX
-            && position < BUNDLE_LOOKAHEAD
-        {
-            let Some(number) = self.traffic.schedule.get(position) else {
-                break;
-            };
-            let Some(block) = sendable(self.traffic.outbox.block(number)) else {
-                position += 1;
-                continue;
-            };
-            let before = pending
-                .and_then(|number| self.traffic.outbox.block(number))
-                .map_or(0, |block| {
-                    symbol_overhead(block.symbol_len()) + block.symbol_len()
-                });
-            if before + SYMBOL_HEADER + block.symbol_len() > writer.room() {
-                if pending.is_none() {
-                    // Not even alone beside what is already in the packet: it goes in the next one.
-                    break;
-                }
-                position += 1;
-                continue;
-            }
-            if let Some(earlier) = pending.replace(number) {
-                // A block whose last symbol this was leaves the schedule, and the next one takes its place.
-                let gone = self.write_symbol(now, earlier, false, draft, writer);
-                position -= usize::from(gone);
-            }
-            position += 1;
-        }
-        if let Some(last) = pending {
-            self.write_symbol(now, last, true, draft, writer);
-        }
-    }
-
-    /// Writes one symbol of a block; whether the block left the schedule with it.
-    fn write_symbol(
-        &mut self,
-        now: Instant,
-        number: u64,
-        is_last: bool,
-        draft: &mut Draft,
-        writer: &mut Writer<'_>,
-    ) -> bool {
-        let Some(block) = self.traffic.outbox.block_mut(number) else {
-            return false;
-        };
-        let esi = block.next_esi();
-        let len = block.symbol_len();
-        let header = Symbol {
-            source_symbols: block.source_symbols,
-            truncated_block: number as u16,
-            esi,
-            data: &[],
-        };
-        header.encode_header(writer, (!is_last).then_some(len));
-        let Some(space) = writer.space(len) else {
-            return false;
-        };
-        block.write_symbol(esi, space);
-        block.sent = block.sent.saturating_add(1);
-        block.to_send -= 1;
-        block.unaccounted += 1;
-        let (backoff, is_done, slot) = (block.backoff, block.to_send == 0, block.message);
-        self.sent
-            .note_symbol(draft.symbol_count, SymbolRef { block: number, esi });
-        draft.symbol_count += 1;
-        draft.symbol_bytes += len;
-        draft.is_eliciting = true;
-        let ends = self.round_end(now, backoff);
-        if let Some(block) = self.traffic.outbox.block_mut(number) {
-            block.round_ends = Some(ends);
-        }
-        self.arm(number);
-        let Some(message) = self.traffic.outbox.message_mut(slot) else {
-            return false;
-        };
-        message.first_sent_at.get_or_insert(now);
-        if is_done {
-            let order = message.deadline.unwrap_or(crate::schedule::NO_DEADLINE);
-            self.traffic.schedule.remove(order, number);
-        }
-        is_done
     }
 
     /// Whether path MTU discovery goes on.
@@ -332,7 +231,9 @@ impl Session {
             .seal(draft.number, &mut buffer[..len], draft.header_len);
         let counts = draft.is_eliciting && !draft.is_probe;
         let symbols = draft.symbol_count as u8;
-        let packet = SentPacket::new(now, len as u16, symbols, draft.is_eliciting, draft.is_probe);
+        let mut packet =
+            SentPacket::new(now, len as u16, symbols, draft.is_eliciting, draft.is_probe);
+        packet.is_urgent = draft.is_urgent;
         self.sent.push(packet);
         if counts {
             self.path.congestion.on_sent(now, len);

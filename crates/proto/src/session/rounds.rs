@@ -6,11 +6,11 @@ use core::time::Duration;
 
 use punctual_policy::{Action, Policy, Situation, expected_cost, predict_miss};
 
-use super::{Event, Session, Shared};
+use super::cut::block_entry;
+use super::{Due, Session, Shared};
 use crate::limits::BACKOFF_MAX;
-use crate::message::Block;
-use crate::schedule::NO_DEADLINE;
-use crate::stream::{MissReason, Outcome, WhenLate};
+use crate::recovery::PacketState;
+use crate::stream::{MessageId, MissReason};
 use crate::time::Instant;
 
 /// Rounds that a prediction looks ahead; what later rounds could still save is not counted.
@@ -34,21 +34,30 @@ pub(super) struct PredictionKey {
     acked: u64,
 }
 
+/// What a round of a block does.
+struct Decision {
+    deadline: Option<Instant>,
+    /// Symbols to send; none when the policy gives the deadline up.
+    symbols: u16,
+    /// If nobody answers, the next round is longer.
+    may_back_off: bool,
+}
+
 impl Session {
     /// Begins a round of block `number`: asks the policy and queues what it says.
     pub(super) fn begin_round(&mut self, now: Instant, number: u64, shared: &mut Shared<'_>) {
-        if let Some((deadline, rounds_left, symbols)) = self.decide(now, number, shared) {
-            self.begin_flight(now, number, deadline, rounds_left, symbols);
+        let Some(block) = self.traffic.outbox.block(number) else {
+            return;
+        };
+        let slot = block.message;
+        match self.decide(now, number, shared) {
+            Some(decision) => self.begin_flight(now, number, decision),
+            None => self.give_up_unrepaired(now, slot, shared),
         }
     }
 
-    /// The block's deadline, the rounds left before it, and the symbols to send now.
-    fn decide(
-        &mut self,
-        now: Instant,
-        number: u64,
-        shared: &Shared<'_>,
-    ) -> Option<(Option<Instant>, u16, u16)> {
+    /// What to do in the next round of a block. `None` when its message is not to be repaired any more.
+    fn decide(&mut self, now: Instant, number: u64, shared: &Shared<'_>) -> Option<Decision> {
         let round_time = self.path.round_time();
         let residual = self.clock.residual(now).unwrap_or_default();
         let loss = self.path.loss.upper_bound();
@@ -62,6 +71,9 @@ impl Session {
             0
         };
         let is_first = block.sent == 0;
+        if !is_first && (!message.fate_sends() || (rounds_left == 0 && !message.is_repaired())) {
+            return None;
+        }
         let action = if rounds_left == 0 {
             // No deadline, or none that can be kept: nothing to buy with redundancy.
             Action::burst(u16::from(block.deficit()))
@@ -74,45 +86,42 @@ impl Session {
                 rounds_left,
                 rounds_planned: block.rounds_planned,
                 loss,
-                draw: draw(message.id.0),
+                draw: draw(message.id),
                 time_left,
                 round_time,
             };
             let policy = shared.config.policies.policy(options.miss_target());
-            if is_first {
-                self.predict_message(&situation, policy, block.message);
-            }
             policy.decide(&situation)
         };
-        if rounds_left == 0 && is_first && deadline.is_some() {
-            self.predict_late(number);
-        }
-        Some((deadline, rounds_left, action.symbols.min(FLIGHT_MAX)))
+        // Inside the deadline there is no backoff. After it (or without one) each round that nobody answered doubles the next,
+        // unless so little is on its way that it matters to nobody.
+        let is_thin = shared.config.thin_streams.linear_timeouts && self.is_thin();
+        Some(Decision {
+            deadline,
+            symbols: action.symbols.min(FLIGHT_MAX),
+            may_back_off: rounds_left == 0 && !is_thin,
+        })
     }
 
-    fn begin_flight(
-        &mut self,
-        now: Instant,
-        number: u64,
-        deadline: Option<Instant>,
-        rounds_left: u16,
-        symbols: u16,
-    ) {
+    /// Whether so few packets are on their way that losses among them do not show as gaps: fewer than four (the thin-stream
+    /// paper, section 3).
+    pub(super) const fn is_thin(&self) -> bool {
+        self.sent.outstanding() < 4
+    }
+
+    fn begin_flight(&mut self, now: Instant, number: u64, decision: Decision) {
         let round_time = self.path.round_time();
         let last_acked = self.liveness.last_acked;
         let flight_from = self.sent.next_number();
+        self.unschedule_block(number);
         let Some(block) = self.traffic.outbox.block_mut(number) else {
             return;
         };
-        let was_queued = block.to_send > 0;
-        block.to_send = symbols;
+        block.to_send = decision.symbols;
         block.flight_from = flight_from;
-        block.flight_acked_to = flight_from;
         block.flight_acked = false;
-        block.reordering_ends = None;
-        // Inside the deadline there is no backoff. After it (or without one) each round that nobody answered doubles the next.
         let was_silent = block.sent > 0 && last_acked < block.flight_began;
-        block.backoff = if rounds_left == 0 && was_silent {
+        block.backoff = if decision.may_back_off && was_silent {
             (block.backoff + 1).min(16)
         } else {
             0
@@ -121,14 +130,16 @@ impl Session {
         block.round_ends = None;
         if block.to_send == 0 {
             // The policy gives the deadline up. Delivery goes on after it.
-            block.round_ends = deadline.map(|deadline| deadline.max(now + round_time));
+            block.round_ends = decision
+                .deadline
+                .map(|deadline| deadline.max(now + round_time));
         }
-        let is_queued = block.to_send > 0;
-        let order = deadline.unwrap_or(NO_DEADLINE);
-        match (was_queued, is_queued) {
-            (false, true) => self.traffic.schedule.push(order, number),
-            (true, false) => self.traffic.schedule.remove(order, number),
-            _ => {}
+        if block.to_send > 0
+            && let Some(block) = self.traffic.outbox.block(number)
+            && let Some(message) = self.traffic.outbox.message(block.message)
+        {
+            let entry = block_entry(message, block);
+            self.traffic.schedule.push(message.stream, entry);
         }
         self.arm(number);
     }
@@ -156,13 +167,12 @@ impl Session {
         };
         if block.armed.is_none_or(|armed| due < armed) {
             block.armed = Some(due);
-            self.traffic.timers.push(Reverse((due, number)));
+            self.traffic.timers.push(Reverse((due, Due::Block(number))));
         }
     }
 
     /// Something of the block was acknowledged, or taken for lost: is its flight settled?
     pub(super) fn settle_flight(&mut self, now: Instant, number: u64, shared: &mut Shared<'_>) {
-        self.lose_overtaken(now, number);
         let Some(block) = self.traffic.outbox.block(number) else {
             return;
         };
@@ -172,46 +182,23 @@ impl Session {
         self.end_round(now, number, shared);
     }
 
-    /// Takes the symbols for lost that a later one of their flight has overtaken.
-    fn lose_overtaken(&mut self, now: Instant, number: u64) {
-        let allowance = self.path.reordering.allowance();
-        let Some(block) = self.traffic.outbox.block_mut(number) else {
-            return;
-        };
-        let (from, to) = (block.flight_from, block.flight_acked_to);
-        if from >= to || block.unaccounted == 0 {
-            block.reordering_ends = None;
-            return;
-        }
-        if !allowance.is_zero() {
-            let ends = *block.reordering_ends.get_or_insert(now + allowance);
-            if now < ends {
-                self.arm(number);
-                return;
-            }
-        }
-        block.reordering_ends = None;
-        block.flight_from = to;
-        for packet in from..to {
-            if self.holds_symbol_of(packet, number) {
-                self.lose_packet(now, packet, crate::recovery::PacketState::LostByOrder);
-            }
-        }
-    }
-
     /// The round time is over: what is unaccounted for is lost.
     pub(super) fn expire_round(&mut self, now: Instant, number: u64, shared: &mut Shared<'_>) {
         let Some(block) = self.traffic.outbox.block_mut(number) else {
             return;
         };
         block.round_ends = None;
-        let from = block.flight_from;
+        let from = block.flight_from.max(self.sent.first_outstanding());
+        let mut touched = core::mem::take(shared.touched);
+        touched.clear();
         for packet in from..self.sent.next_number() {
             if self.holds_symbol_of(packet, number) {
-                self.lose_packet(now, packet, crate::recovery::PacketState::LostByTime);
+                self.lose_packet(now, packet, PacketState::LostByTime, &mut touched);
             }
         }
+        touched.retain(|other| *other != number);
         self.end_round(now, number, shared);
+        self.settle_flights(now, touched, shared);
     }
 
     /// The path answers again: what waited out a backoff goes on at once.
@@ -246,78 +233,6 @@ impl Session {
             }
         }
         self.begin_round(now, number, shared);
-    }
-
-    /// A message's own time is over, and it was not to be delivered late.
-    pub(super) fn drop_late(&mut self, now: Instant, slot: u32, shared: &mut Shared<'_>) {
-        let Some(message) = self.traffic.outbox.message(slot) else {
-            return;
-        };
-        debug_assert_eq!(
-            message.options.when_late,
-            WhenLate::Drop,
-            "only these have a time to be dropped at"
-        );
-        let why = self.miss_reason(now, slot);
-        self.give_up_message(slot, Outcome::Dropped { why }, shared);
-        self.after_outcome(now, shared);
-    }
-
-    /// Takes a message out without its delivery having been seen; the peer is told not to wait.
-    pub(super) fn give_up_message(&mut self, slot: u32, outcome: Outcome, shared: &mut Shared<'_>) {
-        let Some(message) = self.traffic.outbox.message(slot) else {
-            return;
-        };
-        let (first, count) = (message.first_block, u64::from(message.blocks));
-        let order = message.deadline.unwrap_or(NO_DEADLINE);
-        let mut was_sent = false;
-        for number in first..first + count {
-            self.traffic.schedule.remove(order, number);
-            if let Some(block) = self.traffic.outbox.remove_block(number) {
-                was_sent |= block.sent > 0;
-                shared.pool.give(block.data);
-            }
-        }
-        if was_sent {
-            self.abandon(first, count);
-        }
-        let Some(message) = self.traffic.outbox.remove_message(slot) else {
-            return;
-        };
-        self.statistics.messages_dropped += 1;
-        self.push_event(Event::Outcome {
-            message: message.id,
-            outcome,
-        });
-    }
-
-    fn abandon(&mut self, first: u64, count: u64) {
-        let waiting = &mut self.control.abandoned;
-        let len = waiting.len();
-        // The run that is being told is not changed under way.
-        let is_fixed = self
-            .control
-            .abandon_told
-            .is_some_and(|told| usize::from(told.1) == len);
-        match waiting.back_mut() {
-            Some(last) if last.0 + last.1 == first && !is_fixed => last.1 += count,
-            _ if len < crate::limits::ABANDON_MAX => waiting.push_back((first, count)),
-            // Untold, they only take room at the peer until its window has passed them.
-            _ => {}
-        }
-    }
-
-    /// After outcomes: tells that there is room, and ends a session that waited for the last one.
-    pub(super) fn after_outcome(&mut self, now: Instant, shared: &mut Shared<'_>) {
-        let outbox = &self.traffic.outbox;
-        if outbox.is_empty() {
-            self.traffic.timers.clear();
-        }
-        if self.traffic.was_full && outbox.held_bytes() * 2 < crate::limits::SEND_QUEUE_MAX {
-            self.traffic.was_full = false;
-            self.push_event(Event::Writable);
-        }
-        self.close_when_finished(now, shared);
     }
 
     /// Why a message missed its deadline, or is about to.
@@ -360,21 +275,24 @@ impl Session {
         (miss, expected_cost(policy, situation, loss, &later))
     }
 
-    fn predict_message(&mut self, situation: &Situation, policy: &dyn Policy, slot: u32) {
+    /// Probability of a miss of one block, remembered from the last one of its kind.
+    pub(super) fn predict_miss(
+        &mut self,
+        situation: &Situation,
+        miss_target: f32,
+        shared: &Shared<'_>,
+    ) -> f64 {
+        let policy = shared.config.policies.policy(miss_target);
         let key = self.prediction_key(situation, policy);
-        let miss = match self.traffic.prediction.filter(|(last, _)| *last == key) {
+        match self.traffic.prediction.filter(|(last, _)| *last == key) {
             Some((_, miss)) => miss,
             None => {
                 let (first, later) = self.on_time_by_round(situation);
-                let miss = 1.0
-                    - first
-                        * (1.0 - predict_miss(policy, situation, self.path.loss.mean(), &later));
+                let loss = self.path.loss.mean();
+                let miss = 1.0 - first * (1.0 - predict_miss(policy, situation, loss, &later));
                 self.traffic.prediction = Some((key, miss));
                 miss
             }
-        };
-        if let Some(message) = self.traffic.outbox.message_mut(slot) {
-            message.predicted_on_time *= 1.0 - miss;
         }
     }
 
@@ -398,13 +316,6 @@ impl Session {
         }
     }
 
-    fn predict_late(&mut self, number: u64) {
-        let slot = self.traffic.outbox.block(number).map(|block| block.message);
-        if let Some(message) = slot.and_then(|slot| self.traffic.outbox.message_mut(slot)) {
-            message.predicted_on_time = 0.0;
-        }
-    }
-
     /// Probability that the first flight comes in time, loss aside; and that a symbol of each round does, given that.
     ///
     /// The symbols of a flight share the delay of their moment: when it is too long for one, it is for all, and no redundancy
@@ -424,22 +335,11 @@ impl Session {
         (first, later)
     }
 
-    /// Adds what was predicted of a message to the statistics.
-    pub(super) fn note_prediction(&mut self, slot: u32) {
-        let Some(message) = self.traffic.outbox.message(slot) else {
-            return;
-        };
-        if message.deadline.is_some() {
-            self.statistics.messages_promised += 1;
-            self.statistics.predicted_misses += 1.0 - message.predicted_on_time;
-        }
-    }
-
     /// Whether packet `number` is under way and holds a symbol of `block`.
     fn holds_symbol_of(&self, number: u64, block: u64) -> bool {
         self.sent
             .get(number)
-            .is_some_and(|packet| packet.state == crate::recovery::PacketState::Outstanding)
+            .is_some_and(|packet| packet.state == PacketState::Outstanding)
             && self
                 .sent
                 .symbols_of(number)
@@ -448,14 +348,9 @@ impl Session {
 }
 
 /// A number for mixed policies: uniform over messages, the same for a message whatever else happens (splitmix64).
-const fn draw(message: u64) -> u32 {
-    let mut z = message.wrapping_add(0x9e37_79b9_7f4a_7c15);
+pub(super) const fn draw(message: MessageId) -> u32 {
+    let mut z = message.count().wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     ((z ^ (z >> 31)) >> 32) as u32
-}
-
-/// The block, when it is still there and has symbols to send.
-pub(super) fn sendable(block: Option<&Block>) -> Option<&Block> {
-    block.filter(|block| block.to_send > 0)
 }

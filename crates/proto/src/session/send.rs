@@ -1,15 +1,21 @@
-//! A message is accepted: cut into blocks, and its first round begun.
+//! A message is accepted: it takes its place in the schedule. Nothing of it is cut before it is its turn (`cut.rs`).
 
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
 use alloc::vec::Vec;
-use core::time::Duration;
 
-use super::{CloseReason, Session, Shared, State};
-use crate::limits::{EVENTS_MAX, MESSAGE_MAX, SEND_MESSAGES_MAX, SEND_QUEUE_MAX};
-use crate::message::{Block, Cut, OutgoingMessage, cut_evenly};
-use crate::pool::Pool;
-use crate::stream::{Forecast, MessageId, SendOptions, WhenLate};
+use super::cut::{encode, whole_len_max};
+use super::{CloseReason, Event, Session, Shared, State};
+use crate::limits::{
+    EVENTS_MAX, MESSAGE_MAX, SEND_MESSAGES_MAX, SEND_QUEUE_MAX, STREAM_WEIGHT_MAX,
+};
+use crate::message::{Body, Fate, Large, OutgoingMessage, SharedContent, Source};
+use crate::schedule::{Entry, Item, NO_DEADLINE};
+use crate::stream::{
+    Delivery, MessageId, MissReason, Outcome, SendOptions, StreamConfig, StreamError, StreamId,
+};
 use crate::time::Instant;
-use crate::wire::{Preamble, Writer};
+use crate::wire::{Order, Preamble};
 
 /// Why a message was not accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,6 +38,13 @@ pub enum SendError {
         /// Which one, and its range.
         what: &'static str,
     },
+    /// No such stream is open.
+    NoStream {
+        /// Its number.
+        stream: u16,
+    },
+    /// No message of this id waits for content.
+    NoMessage,
     /// The session is not open (any more).
     Closed {
         /// Why, when it is known.
@@ -51,6 +64,8 @@ impl core::fmt::Display for SendError {
                 "a message of {size} bytes is over the limit of {limit} bytes"
             ),
             Self::Options { what } => write!(f, "send option out of range: {what}"),
+            Self::NoStream { stream } => write!(f, "stream {stream} is not open: open it first"),
+            Self::NoMessage => f.write_str("no such message waits for content"),
             Self::Closed { why: Some(why) } => write!(f, "the session is closed: {why}"),
             Self::Closed { why: None } => f.write_str("the session is closed"),
         }
@@ -59,271 +74,305 @@ impl core::fmt::Display for SendError {
 
 impl core::error::Error for SendError {}
 
-/// What is decided about a message before its first symbol.
-struct Plan {
-    cut: Cut,
-    rounds: u16,
-    loss: f32,
-    /// Blocks, of which all but the last are cut evenly and full.
-    blocks: usize,
+/// The content of a message, as it is handed in.
+pub(crate) enum Content<'a> {
+    /// Copied.
+    Bytes(&'a [u8]),
+    Shared(SharedContent),
+    /// So many bytes, which follow piece by piece.
+    Later(usize),
+}
+
+impl Content<'_> {
+    fn len(&self) -> usize {
+        match self {
+            Self::Bytes(data) => data.len(),
+            Self::Shared(data) => (**data).as_ref().len(),
+            Self::Later(len) => *len,
+        }
+    }
 }
 
 impl Session {
-    pub(crate) fn send(
-        &mut self,
-        now: Instant,
-        stream: u64,
-        data: &[u8],
-        options: SendOptions,
-        shared: &mut Shared<'_>,
-    ) -> Result<MessageId, SendError> {
-        check(data.len(), &options)?;
-        if stream >= 1 << 62 {
-            return Err(SendError::Options {
-                what: "stream must be below 2^62",
-            });
-        }
+    pub(crate) fn open_stream(&mut self, config: StreamConfig) -> Result<StreamId, StreamError> {
         if !matches!(self.state, State::Open) {
-            return Err(SendError::Closed { why: None });
+            return Err(StreamError::Closed);
         }
-        let plan = self.plan(stream, data.len(), &options, now, shared);
-        if !self.has_room(&plan, data.len()) {
-            self.traffic.was_full = true;
-            return Err(SendError::Full {
-                limit: SEND_QUEUE_MAX,
-            });
-        }
-        let id = MessageId(self.traffic.next_message);
-        self.traffic.next_message += 1;
-        let first_block = self.traffic.outbox.next_block();
-        let deadline = options.within.map(|within| now + within);
-        let slot = self.traffic.outbox.insert_message(OutgoingMessage {
-            id,
-            accepted_at: now,
-            deadline,
-            options,
-            first_block,
-            blocks: plan.blocks as u8,
-            blocks_done: 0,
-            first_sent_at: None,
-            lost_symbols: 0,
-            arrival: None,
-            predicted_on_time: 1.0,
-        });
-        let drop_at = deadline.filter(|_| options.when_late == WhenLate::Drop);
-        self.insert_blocks(&plan, slot, stream, data, drop_at, shared.pool);
-        self.statistics.messages_sent += 1;
-        self.statistics.message_bytes_sent += data.len() as u64;
-        for number in first_block..first_block + plan.blocks as u64 {
-            self.begin_round(now, number, shared);
-        }
-        self.note_prediction(slot);
+        let id = self.traffic.streams.open(config)?;
+        self.traffic.schedule.open(id, config.weight);
         Ok(id)
     }
 
-    /// Whether the session may hold so much more.
-    fn has_room(&self, plan: &Plan, len: usize) -> bool {
-        let outbox = &self.traffic.outbox;
-        let bytes = outbox.held_bytes() + len + plan.blocks * Preamble::LEN_MAX;
-        self.traffic.events.len() < EVENTS_MAX
-            && outbox.messages() < SEND_MESSAGES_MAX
-            && outbox.has_block_numbers(plan.blocks)
-            && bytes <= SEND_QUEUE_MAX
-    }
-
-    /// Cuts a message into its blocks.
-    fn insert_blocks(
-        &mut self,
-        plan: &Plan,
-        slot: u32,
-        stream: u64,
-        data: &[u8],
-        drop_at: Option<Instant>,
-        pool: &mut Pool,
-    ) {
-        let mut rest = data;
-        for index in 0..plan.blocks {
-            let preamble = preamble(index, stream, data.len());
-            let room = if index + 1 == plan.blocks {
-                rest.len()
-            } else {
-                plan.full_block() - preamble.encoded_len()
-            };
-            let (content, later) = rest.split_at(room.min(rest.len()));
-            rest = later;
-            let cut = if plan.blocks == 1 {
-                plan.cut
-            } else {
-                plan.cut_of_part(content.len() + preamble.encoded_len())
-            };
-            let mut block = Block::new(
-                self.traffic.outbox.next_block(),
-                slot,
-                cut,
-                encode(&preamble, content, pool),
-            );
-            block.rounds_planned = plan.rounds;
-            block.drop_at = drop_at;
-            self.statistics.source_symbols += u64::from(block.source_symbols);
-            self.traffic.outbox.insert_block(block);
+    pub(crate) fn set_weight(&mut self, id: StreamId, weight: u16) {
+        let weight = weight.clamp(1, STREAM_WEIGHT_MAX);
+        if let Some(stream) = self.traffic.streams.get_mut(id) {
+            stream.config.weight = weight;
+            self.traffic.schedule.set_weight(id, weight);
         }
     }
 
-    /// What could be promised for a message of `len` bytes now.
-    pub(crate) fn forecast(
+    pub(crate) fn close_stream(&mut self, id: StreamId) {
+        self.traffic.streams.close(id);
+    }
+
+    pub(crate) fn send(
         &mut self,
         now: Instant,
-        len: usize,
-        options: &SendOptions,
+        stream: StreamId,
+        content: Content<'_>,
+        options: SendOptions,
         shared: &mut Shared<'_>,
-    ) -> Result<Forecast, SendError> {
-        check(len, options)?;
-        let plan = self.plan(0, len, options, now, shared);
-        let time_left = options.within.unwrap_or(Duration::MAX);
-        let (miss, symbols) = self.predict_block(
-            &plan.situation(time_left, self),
-            options.miss_target(),
-            shared,
-        );
-        let k = f64::from(plan.cut.source_symbols);
-        let packet = (plan.cut.symbol_len + crate::message::PACKET_OVERHEAD) as f64;
-        Ok(Forecast {
-            on_time: if options.within.is_some() {
-                libm::pow(1.0 - miss, plan.blocks as f64)
-            } else {
-                1.0
-            },
-            symbols_per_source_symbol: symbols / k,
-            bytes: symbols * packet * plan.blocks as f64,
-            source_symbols: plan.cut.source_symbols,
-            rounds: plan.rounds,
-        })
+    ) -> Result<MessageId, SendError> {
+        let len = content.len();
+        check(len, &options)?;
+        if !matches!(self.state, State::Open) {
+            return Err(SendError::Closed { why: None });
+        }
+        let delivery = self.accepting(stream)?.delivery;
+        if !self.has_room(stream, &content, &options) {
+            self.traffic.was_full = true;
+            let limit = match content {
+                Content::Bytes(_) if len > whole_len_max() => MESSAGE_MAX,
+                _ => SEND_QUEUE_MAX,
+            };
+            return Err(SendError::Full { limit });
+        }
+        if let Some(stream) = self.traffic.streams.get_mut(stream) {
+            stream.stats.accepted += 1;
+            stream.stats.accepted_bytes += len as u64;
+        }
+        self.statistics.messages_sent += 1;
+        self.statistics.message_bytes_sent += len as u64;
+        if !delivery.is_reliable() && self.thins(now, stream, &options) {
+            return Ok(self.refuse_thinned(stream));
+        }
+        if delivery == Delivery::Latest {
+            self.supersede_key(now, stream, options.key, shared);
+        }
+        let predicted_on_time = self.predict(now, len, &options, shared);
+        let body = body(stream, delivery, content, &options, shared);
+        let deadline = options.within.map(|within| now + within);
+        let (slot, id) = self.traffic.outbox.insert_message(OutgoingMessage {
+            id: MessageId(0),
+            stream,
+            delivery,
+            fate: Fate::Going,
+            len: len as u32,
+            body,
+            accepted_at: now,
+            deadline,
+            options,
+            first_block: None,
+            sequence: None,
+            first_sent_at: None,
+            lost_symbols: 0,
+            arrival: None,
+            predicted_on_time,
+        });
+        self.traffic.streams.on_accepted(stream);
+        if delivery == Delivery::Latest
+            && let Some(stream) = self.traffic.streams.get_mut(stream)
+        {
+            stream.set_newest(options.key, slot);
+        }
+        self.enqueue(slot);
+        self.arm_queued(now, slot);
+        self.note_tick(now);
+        Ok(id)
     }
 
-    fn plan(
-        &mut self,
-        stream: u64,
-        len: usize,
-        options: &SendOptions,
-        now: Instant,
-        shared: &Shared<'_>,
-    ) -> Plan {
-        let rounds = match options.within {
-            Some(within) => self
-                .path
-                .rounds_within(within, self.clock.residual(now).unwrap_or_default()),
-            None => u16::MAX,
-        };
-        let loss = self.path.loss.upper_bound();
-        let miss = options.miss_target();
-        let policy = shared.config.policies.policy(miss);
-        let mtu = self.path.mtu.current();
-        let block_len = len + preamble(0, stream, len).encoded_len();
-        let forced = options.source_symbols;
-        // Without a deadline there is no redundancy, and the fewest symbols are the cheapest.
-        let forced = if options.within.is_none() {
-            forced.or(Some(1))
-        } else {
-            forced
-        };
-        match self.traffic.split.single_block(
-            block_len,
-            mtu,
-            forced,
-            policy,
-            rounds.max(1),
-            loss,
-            miss,
-        ) {
-            Some(cut) => Plan {
-                cut,
-                rounds,
-                loss,
-                blocks: 1,
-            },
-            None => {
-                let cut = cut_evenly(mtu);
-                let full = usize::from(cut.source_symbols) * cut.symbol_len;
-                let first = full - preamble(0, stream, len).encoded_len();
-                let later = full - preamble(1, stream, len).encoded_len();
-                Plan {
-                    cut,
-                    rounds,
-                    loss,
-                    blocks: 1 + (len - first).div_ceil(later),
-                }
+    /// The configuration of a stream that accepts messages. The default one is there without being opened.
+    fn accepting(&mut self, stream: StreamId) -> Result<StreamConfig, SendError> {
+        if let Some(open) = self.traffic.streams.accepting(stream) {
+            return Ok(open.config);
+        }
+        let config = StreamConfig::new(Delivery::Reliable).number(stream.0);
+        if stream == StreamId::DEFAULT
+            && self.traffic.streams.get(stream).is_none()
+            && self.open_stream(config).is_ok()
+        {
+            return Ok(config);
+        }
+        Err(SendError::NoStream { stream: stream.0 })
+    }
+
+    /// Whether the session may hold so much more. What the message supersedes makes room for it.
+    fn has_room(&self, stream: StreamId, content: &Content<'_>, options: &SendOptions) -> bool {
+        let outbox = &self.traffic.outbox;
+        let replaced = self
+            .traffic
+            .streams
+            .get(stream)
+            .and_then(|stream| stream.newest_of(options.key))
+            .and_then(|slot| outbox.message(slot))
+            .filter(|message| matches!(message.body, Body::Whole(_)));
+        let (bytes, messages) = replaced.map_or((0, 0), |message| (message.len as usize, 1));
+        let fits = match content {
+            Content::Bytes(data) if data.len() > whole_len_max() => {
+                outbox.content_bytes() + data.len() <= MESSAGE_MAX
             }
+            Content::Bytes(data) => {
+                let held = data.len() + Preamble::LEN_MAX;
+                outbox.held_bytes() + held - bytes.min(held) <= SEND_QUEUE_MAX
+            }
+            Content::Shared(_) | Content::Later(_) => true,
+        };
+        self.traffic.events.len() < EVENTS_MAX
+            && outbox.messages() - messages < SEND_MESSAGES_MAX
+            && fits
+    }
+
+    /// Whether the budget is short and this message may be left out for it.
+    fn thins(&mut self, now: Instant, stream: StreamId, options: &SendOptions) -> bool {
+        if options.loss_tolerance <= 0.0 {
+            return false;
+        }
+        let is_short = self.is_budget_short(now, options);
+        self.traffic
+            .streams
+            .get_mut(stream)
+            .is_some_and(|stream| stream.thin(options.loss_tolerance, is_short))
+    }
+
+    fn refuse_thinned(&mut self, stream: StreamId) -> MessageId {
+        let message = self.traffic.outbox.pass_id();
+        let outcome = Outcome::Dropped {
+            why: MissReason::Thinned,
+        };
+        if let Some(stream) = self.traffic.streams.get_mut(stream) {
+            stream.stats.on_outcome(&outcome, None);
+        }
+        self.statistics.messages_dropped += 1;
+        self.push_event(Event::Outcome {
+            stream,
+            message,
+            outcome,
+        });
+        message
+    }
+
+    /// More content of a message that was begun with [`Content::Later`]: how many bytes were taken. A message whose last
+    /// byte was taken needs no further call.
+    pub(crate) fn append(&mut self, message: MessageId, data: &[u8]) -> Result<usize, SendError> {
+        let slot = self
+            .traffic
+            .outbox
+            .find(message)
+            .ok_or(SendError::NoMessage)?;
+        let was_cuttable = self.is_cuttable(slot);
+        let taken = self
+            .traffic
+            .outbox
+            .with_large(slot, |large| large.append(data))
+            .ok_or(SendError::NoMessage)?;
+        if !was_cuttable {
+            self.enqueue(slot);
+        }
+        if taken < data.len() {
+            self.traffic.was_full = true;
+        }
+        Ok(taken)
+    }
+
+    pub(super) fn is_cuttable(&self, slot: u32) -> bool {
+        self.traffic
+            .outbox
+            .message(slot)
+            .is_some_and(OutgoingMessage::is_cuttable)
+    }
+
+    /// Puts a message of which something can be cut into the schedule.
+    pub(super) fn enqueue(&mut self, slot: u32) {
+        let Some(message) = self.traffic.outbox.message(slot) else {
+            return;
+        };
+        if message.is_cuttable() {
+            let entry = entry_of(message, Item::Message(slot));
+            self.traffic.schedule.push(message.stream, entry);
+        }
+    }
+
+    /// Takes it out again.
+    pub(super) fn dequeue(&mut self, slot: u32) {
+        if let Some(message) = self.traffic.outbox.message(slot) {
+            let entry = entry_of(message, Item::Message(slot));
+            self.traffic.schedule.remove(message.stream, &entry);
         }
     }
 }
 
-impl Plan {
-    fn full_block(&self) -> usize {
-        usize::from(self.cut.source_symbols) * self.cut.symbol_len
-    }
-
-    /// The cut of a block of a larger message: as many symbols as it needs, a full block without padding.
-    fn cut_of_part(&self, block_len: usize) -> Cut {
-        Cut::of(block_len, block_len.div_ceil(self.cut.symbol_len))
-    }
-
-    fn situation(&self, time_left: Duration, session: &Session) -> punctual_policy::Situation {
-        punctual_policy::Situation {
-            source_symbols: self.cut.source_symbols,
-            deficit: self.cut.source_symbols,
-            unaccounted: 0,
-            sent: 0,
-            rounds_left: self.rounds,
-            rounds_planned: self.rounds,
-            loss: self.loss,
-            draw: 0,
-            time_left,
-            round_time: session.path.round_time(),
-        }
+/// The place of a message, or of a block of it, among what its stream has to send.
+pub(super) fn entry_of(message: &OutgoingMessage, item: Item) -> Entry {
+    let deadline = message.deadline.unwrap_or(NO_DEADLINE);
+    // Where the order is fixed, only position counts: what goes earlier would wait at the receiver.
+    let is_ordered = message.delivery == Delivery::ReliableOrdered;
+    Entry {
+        unimportance: if is_ordered {
+            0
+        } else {
+            255 - message.options.importance
+        },
+        rank: if is_ordered { NO_DEADLINE } else { deadline },
+        // All others of the stream wait for what takes the place of one.
+        position: if message.fate == Fate::Void {
+            0
+        } else {
+            message.id.0
+        },
+        item,
+        deadline,
+        bytes: match &message.body {
+            Body::Large(large) => large.uncut() as u32,
+            _ => message.len,
+        },
     }
 }
 
-fn check(len: usize, options: &SendOptions) -> Result<(), SendError> {
+fn body(
+    stream: StreamId,
+    delivery: Delivery,
+    content: Content<'_>,
+    options: &SendOptions,
+    shared: &mut Shared<'_>,
+) -> Body {
+    let len = content.len();
+    match content {
+        Content::Bytes(data) if len <= whole_len_max() => {
+            let order = match delivery {
+                // The sequence number is written when the message gets its place.
+                Delivery::ReliableOrdered => Order::Sequence(0),
+                Delivery::UnreliableSequenced => Order::Newest,
+                Delivery::Latest => Order::Key(options.key),
+                Delivery::Unreliable | Delivery::Reliable => Order::None,
+            };
+            let preamble = Preamble::First {
+                stream: stream.0,
+                order,
+                message_len: len,
+            };
+            Body::Whole(encode(&preamble, data, shared.pool))
+        }
+        Content::Bytes(data) => Body::Large(Box::new(Large::new(
+            Source::Owned(Vec::from(data)),
+            len,
+        ))),
+        Content::Shared(data) => Body::Large(Box::new(Large::new(Source::Shared(data), len))),
+        Content::Later(_) => Body::Large(Box::new(Large::new(
+            Source::Appended(VecDeque::new()),
+            len,
+        ))),
+    }
+}
+
+pub(super) fn check(len: usize, options: &SendOptions) -> Result<(), SendError> {
     if len > MESSAGE_MAX {
         return Err(SendError::TooLarge {
             size: len,
             limit: MESSAGE_MAX,
         });
     }
-    if !(options.on_time > 0.0 && options.on_time < 1.0) {
-        return Err(SendError::Options {
-            what: "on_time must be above 0 and below 1",
-        });
+    match options.fault() {
+        Some(what) => Err(SendError::Options { what }),
+        None => Ok(()),
     }
-    if options
-        .source_symbols
-        .is_some_and(|count| !(1..=64).contains(&count))
-    {
-        return Err(SendError::Options {
-            what: "source_symbols must be 1 to 64",
-        });
-    }
-    Ok(())
-}
-
-fn preamble(index: usize, stream: u64, message_len: usize) -> Preamble {
-    if index == 0 {
-        Preamble::First {
-            stream,
-            message_len,
-        }
-    } else {
-        Preamble::Later { index: index as u8 }
-    }
-}
-
-fn encode(preamble: &Preamble, content: &[u8], pool: &mut Pool) -> Vec<u8> {
-    let mut head = [0; Preamble::LEN_MAX];
-    let mut writer = Writer::new(&mut head);
-    preamble.encode(&mut writer);
-    let head_len = writer.len();
-    let mut data = pool.take(head_len + content.len());
-    data.extend_from_slice(&head[..head_len]);
-    data.extend_from_slice(content);
-    data
 }

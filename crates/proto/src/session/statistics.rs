@@ -3,6 +3,7 @@
 use core::time::Duration;
 
 use super::Session;
+use crate::stream::{StreamId, StreamStats};
 use crate::time::Instant;
 
 /// Counts of one session since it began.
@@ -33,6 +34,8 @@ pub struct SessionStats {
     pub symbol_bytes: u64,
     /// Messages handed to the application.
     pub messages_received: u64,
+    /// Messages that arrived and were not handed on, because a newer one or they themselves had been.
+    pub messages_stale: u64,
     /// Packets sent and received.
     pub packets_sent: u64,
     /// Packets that opened.
@@ -88,6 +91,11 @@ pub struct PathReport {
 }
 
 impl Session {
+    /// Counts of a stream of this side; `None` when it was never opened.
+    pub(crate) fn stream_stats(&self, stream: StreamId) -> Option<StreamStats> {
+        self.traffic.streams.get(stream).map(|stream| stream.stats)
+    }
+
     pub(crate) const fn stats(&self) -> SessionStats {
         self.statistics
     }

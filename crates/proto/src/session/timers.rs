@@ -1,11 +1,17 @@
 //! When the session wants to be woken, and what it does then.
 
 use core::cmp::Reverse;
+use core::time::Duration;
 
-use super::{CloseReason, Session, Shared, State};
+use super::{CloseReason, Due, Session, Shared, State, Tick};
 use crate::limits::TIMER_GRANULARITY;
+use crate::message::{Body, OutgoingMessage};
 use crate::recovery::PacketState;
+use crate::stream::MessageId;
 use crate::time::{Instant, earliest};
+
+/// A message that waits to be cut is looked at this often, at least.
+const QUEUED_LOOK: Duration = Duration::from_secs(1);
 
 impl Session {
     /// The earliest time at which something is due. May be early, never late.
@@ -30,6 +36,7 @@ impl Session {
             .filter(|_| may_send && self.may_probe());
         let paced = self.traffic.paced_until.filter(|_| may_send);
         [
+            self.liveness.loss_at,
             idle,
             keep_alive,
             block,
@@ -77,31 +84,97 @@ impl Session {
         }
         self.validation
             .take_if(|validation| validation.is_over(now));
-        self.handle_block_timers(now, shared);
+        self.handle_due(now, shared);
+        self.handle_loss_timer(now, shared);
         self.sweep(now, shared);
     }
 
-    fn handle_block_timers(&mut self, now: Instant, shared: &mut Shared<'_>) {
-        while let Some(&Reverse((at, number))) = self.traffic.timers.peek() {
+    fn handle_due(&mut self, now: Instant, shared: &mut Shared<'_>) {
+        while let Some(&Reverse((at, due))) = self.traffic.timers.peek() {
             if at > now {
                 return;
             }
             self.traffic.timers.pop();
-            let Some(block) = self.traffic.outbox.block_mut(number) else {
-                continue;
-            };
-            if block.armed == Some(at) {
-                block.armed = None;
+            match due {
+                Due::Block(number) => self.handle_due_block(now, at, number, shared),
+                Due::Message(id) => self.handle_due_message(now, id, shared),
             }
-            let (slot, reordering_ends) = (block.message, block.reordering_ends);
-            if block.drop_at.is_some_and(|drop_at| now >= drop_at) {
-                self.drop_late(now, slot, shared);
-            } else if block.round_ends.is_some_and(|ends| now >= ends) {
-                self.expire_round(now, number, shared);
-            } else if reordering_ends.is_some_and(|ends| now >= ends) {
-                self.settle_flight(now, number, shared);
-            }
-            self.arm_not_before(number, now + TIMER_GRANULARITY);
+        }
+    }
+
+    fn handle_due_block(&mut self, now: Instant, at: Instant, number: u64, shared: &mut Shared<'_>) {
+        let Some(block) = self.traffic.outbox.block_mut(number) else {
+            return;
+        };
+        if block.armed == Some(at) {
+            block.armed = None;
+        }
+        let slot = block.message;
+        if block.drop_at.is_some_and(|drop_at| now >= drop_at) {
+            self.drop_late(now, slot, shared);
+        } else if block.round_ends.is_some_and(|ends| now >= ends) {
+            self.expire_round(now, number, shared);
+        }
+        self.arm_not_before(number, now + TIMER_GRANULARITY);
+    }
+
+    /// A message that waits to be cut is looked at again: its time may be over.
+    fn handle_due_message(&mut self, now: Instant, id: MessageId, shared: &mut Shared<'_>) {
+        let Some(slot) = self.traffic.outbox.find(id) else {
+            return;
+        };
+        let drop_at = self
+            .traffic
+            .outbox
+            .message(slot)
+            .and_then(OutgoingMessage::drop_at);
+        if drop_at.is_some_and(|drop_at| now >= drop_at) {
+            self.drop_late(now, slot, shared);
+        } else {
+            self.arm_queued(now, slot);
+        }
+    }
+
+    /// Sees to it that a message that is to be dropped at its deadline is, although it still waits to be cut.
+    pub(super) fn arm_queued(&mut self, now: Instant, slot: u32) {
+        let Some(message) = self.traffic.outbox.message(slot) else {
+            return;
+        };
+        if matches!(message.body, Body::Cut) {
+            // Its block has a timer.
+            return;
+        }
+        if let Some(drop_at) = message.drop_at() {
+            // Entries of messages that are long gone stay in the heap until their time: not for longer than this.
+            let at = drop_at.min(now + QUEUED_LOOK);
+            self.traffic.timers.push(Reverse((at, Due::Message(message.id))));
+        }
+    }
+
+    /// Until when sends wait for the rest of their tick; repairs never do.
+    pub(super) fn held_for_tick(&mut self, now: Instant) -> Option<Instant> {
+        let tick = self.traffic.tick.as_mut()?;
+        let ends = tick.ends.filter(|ends| now < *ends);
+        tick.ends = ends;
+        ends.filter(|_| !self.traffic.schedule.has_blocks())
+    }
+
+    /// A message was accepted: in tick mode the tick's time runs from its first one.
+    pub(super) fn note_tick(&mut self, now: Instant) {
+        if let Some(tick) = &mut self.traffic.tick {
+            tick.ends.get_or_insert(now + tick.max);
+        }
+    }
+
+    /// From now on sends wait for [`Session::flush`], but not for longer than `max`; `None` lets each go at once.
+    pub(crate) fn set_tick(&mut self, max: Option<Duration>) {
+        self.traffic.tick = max.map(|max| Tick { max, ends: None });
+    }
+
+    /// The tick is over: what was sent in it goes.
+    pub(crate) const fn flush(&mut self) {
+        if let Some(tick) = &mut self.traffic.tick {
+            tick.ends = None;
         }
     }
 
@@ -112,17 +185,9 @@ impl Session {
             let Some((number, _)) = self.sent.oldest_outstanding() else {
                 break;
             };
-            touched.extend(
-                self.sent
-                    .symbols_of(number)
-                    .map(|position| self.sent.symbol(number, position).block),
-            );
-            self.lose_packet(now, number, PacketState::LostByTime);
+            self.lose_packet(now, number, PacketState::LostByTime, &mut touched);
         }
-        for &number in &touched {
-            self.settle_flight(now, number, shared);
-        }
-        *shared.touched = touched;
+        self.settle_flights(now, touched, shared);
         self.sent.prune(self.lost_before(now));
     }
 

@@ -12,7 +12,7 @@ pub use bytes::{Reader, Writer};
 pub use frame::{Frame, SYMBOL_HEADER, Symbol, symbol_overhead};
 pub use hello::{Accept, HandshakePacket, Hello, Refusal, Refuse, Retry};
 pub use packet::{ConnectionId, HEADER_LEN_MAX, Header, Kind, TAG_LEN, classify, expand};
-pub use preamble::Preamble;
+pub use preamble::{Order, Preamble};
 
 /// The version of the protocol that this crate speaks.
 pub const VERSION: u32 = 1;

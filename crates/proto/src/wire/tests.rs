@@ -7,7 +7,9 @@ use alloc::vec::Vec;
 use proptest::prelude::*;
 
 use super::*;
-use crate::limits::{ACK_RANGES_MAX, CLOSE_REASON_MAX, MESSAGE_MAX, REPAIR_SYMBOLS_MAX};
+use crate::limits::{
+    ACK_RANGES_MAX, CLOSE_REASON_MAX, MESSAGE_MAX, REPAIR_SYMBOLS_MAX, STREAMS_MAX,
+};
 
 fn written(encode: impl FnOnce(&mut Writer<'_>)) -> Vec<u8> {
     let mut buffer = vec![0; 4096];
@@ -169,8 +171,24 @@ proptest! {
     }
 
     #[test]
-    fn preambles_are_read_as_written(stream in 0u64..1 << 62, message_len in 0usize..=MESSAGE_MAX, index in 1u8..) {
-        for preamble in [Preamble::First { stream, message_len }, Preamble::First { stream: 0, message_len }, Preamble::Later { index }] {
+    fn preambles_are_read_as_written(
+        stream in 0..STREAMS_MAX as u16,
+        sequence: u16,
+        key in 0u64..1 << 62,
+        message_len in 0usize..=MESSAGE_MAX,
+        index in 1u16..,
+        more in 0u64..1 << 61,
+    ) {
+        let first = |stream, order, message_len| Preamble::First { stream, order, message_len };
+        for preamble in [
+            first(stream, Order::None, message_len),
+            first(0, Order::None, message_len),
+            first(stream, Order::Sequence(sequence), message_len),
+            first(0, Order::Void(sequence), 0),
+            first(stream, Order::Newest, message_len),
+            first(stream, Order::Key(key), message_len),
+            Preamble::Later { distance: u64::from(index) + more, index },
+        ] {
             let bytes = written(|writer| preamble.encode(writer));
             prop_assert_eq!(bytes.len(), preamble.encoded_len());
             prop_assert!(bytes.len() <= Preamble::LEN_MAX);
@@ -285,6 +303,29 @@ fn oversized_fields() {
         Preamble::decode(&mut Reader::new(&preamble)).is_err(),
         "a message of 2^62 bytes"
     );
+    let preamble = |bytes: &[u8]| Preamble::decode(&mut Reader::new(bytes));
+    assert!(preamble(&[0x01, 0x44, 0x00, 0]).is_err(), "stream 1,024");
+    assert!(preamble(&[0x08, 0]).is_err(), "a void without a sequence number");
+    assert!(preamble(&[0x0a, 0, 0, 1]).is_err(), "a void with content");
+    assert!(preamble(&[0x10, 0]).is_err(), "an unknown flag");
+    assert!(preamble(&[0x80, 0, 0]).is_err(), "the first block again");
+    assert!(preamble(&[0x80, 1, 2]).is_err(), "two blocks on, in one");
+    let mut encoded = written(|writer| {
+        Preamble::First {
+            stream: 70,
+            order: Order::Sequence(0),
+            message_len: 5,
+        }
+        .encode(writer);
+    });
+    Preamble::set_sequence(&mut encoded, 70, 0xabcd);
+    assert!(matches!(
+        preamble(&encoded),
+        Ok(Preamble::First {
+            order: Order::Sequence(0xabcd),
+            ..
+        })
+    ));
 }
 
 /// Datagrams cut short took ENet down.

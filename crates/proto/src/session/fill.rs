@@ -1,0 +1,354 @@
+//! Fills a packet with symbols: the schedule's, in its order, and into what room is left copies of small messages that are not
+//! acknowledged yet. One symbol of each block, so that a lost packet costs a block one symbol.
+
+use core::time::Duration;
+
+use super::output::Draft;
+use super::{Session, Shared};
+use crate::endpoint::ThinStreams;
+use crate::limits::{SYMBOLS_PER_PACKET_MAX, UDP_IP_HEADER};
+use crate::message::{Block, OutgoingMessage, symbol_len_max};
+use crate::recovery::SymbolRef;
+use crate::schedule::{Entry, Item};
+use crate::stream::Fairness;
+use crate::time::Instant;
+use crate::wire::{HEADER_LEN_MAX, Preamble, SYMBOL_HEADER, Symbol, TAG_LEN, Writer, symbol_overhead};
+
+/// Entries of each stream that are looked at for the spare room of a packet.
+const LOOKAHEAD: usize = 8;
+/// Copies of a small message that travel in spare room. With two, a message is late only when three packets in a row are lost.
+const COPIES_MAX: u8 = 2;
+/// Small blocks that are remembered as candidates for spare room.
+const RECENT_MAX: usize = 8;
+
+/// The newest blocks of one symbol that were sent.
+pub(super) struct Recent([u64; RECENT_MAX]);
+
+impl Default for Recent {
+    fn default() -> Self {
+        Self([u64::MAX; RECENT_MAX])
+    }
+}
+
+impl Recent {
+    fn push(&mut self, number: u64) {
+        self.0.copy_within(1.., 0);
+        self.0[RECENT_MAX - 1] = number;
+    }
+
+    fn newest_first(&self) -> impl Iterator<Item = u64> + use<> {
+        self.0.into_iter().rev()
+    }
+}
+
+/// What goes into one packet.
+struct Picks {
+    symbols: [SymbolRef; SYMBOLS_PER_PACKET_MAX],
+    count: usize,
+    /// Bytes of all of them, the last one's length field included.
+    bytes: usize,
+}
+
+impl Picks {
+    /// Whether a symbol of `len` bytes fits as the last one.
+    const fn fits(&self, len: usize, room: usize) -> bool {
+        self.count < SYMBOLS_PER_PACKET_MAX && self.bytes + SYMBOL_HEADER + len <= room
+    }
+
+    const fn add(&mut self, symbol: SymbolRef, len: usize) {
+        self.symbols[self.count] = symbol;
+        self.count += 1;
+        self.bytes += symbol_overhead(len) + len;
+    }
+}
+
+impl Session {
+    /// What a packet may have in all. A block keeps the symbols that it was cut into when the path turns out narrower (another
+    /// address, a black hole): they are tried as they are, since symbols of two sizes cannot rebuild one block.
+    pub(super) fn packet_len_max(&self) -> usize {
+        let mtu = self.path.mtu.current();
+        let first = match self.traffic.schedule.first() {
+            Some((_, entry)) => match entry.item {
+                Item::Block(number) => self.traffic.outbox.block(number),
+                Item::Message(_) => None,
+            },
+            None => None,
+        };
+        first.map_or(mtu, |block| {
+            mtu.max(block.symbol_len() + HEADER_LEN_MAX + SYMBOL_HEADER + TAG_LEN)
+        })
+    }
+
+    /// Bytes of the packet in which the schedule's first symbol would leave alone; `None` when nothing can.
+    pub(super) fn first_packet_len(&self) -> Option<usize> {
+        let symbol_max = symbol_len_max(self.path.mtu.current());
+        let (_, entry) = self
+            .traffic
+            .schedule
+            .find(LOOKAHEAD, |entry| self.is_sendable(entry))?;
+        let symbol = match entry.item {
+            Item::Block(number) => self.traffic.outbox.block(number)?.symbol_len(),
+            Item::Message(slot) => {
+                let len = self.traffic.outbox.message(slot)?.len as usize;
+                (len + Preamble::LEN_MAX).min(symbol_max)
+            }
+        };
+        Some(symbol + 7 + SYMBOL_HEADER + TAG_LEN)
+    }
+
+    /// Whether anything of an entry may leave now.
+    fn is_sendable(&self, entry: &Entry) -> bool {
+        match entry.item {
+            Item::Block(_) => true,
+            Item::Message(slot) => self.may_cut(slot),
+        }
+    }
+
+    /// Writes symbols into the packet.
+    pub(super) fn write_symbols(
+        &mut self,
+        now: Instant,
+        draft: &mut Draft,
+        writer: &mut Writer<'_>,
+        shared: &mut Shared<'_>,
+    ) {
+        let mut picks = Picks {
+            symbols: [SymbolRef::default(); SYMBOLS_PER_PACKET_MAX],
+            count: 0,
+            bytes: 0,
+        };
+        let room = writer.room();
+        let fill_len = (writer.len() + room).min(self.path.mtu.current() - TAG_LEN);
+        self.pick_scheduled(now, draft, room, &mut picks, shared);
+        if picks.count > 0 {
+            // A packet that is larger than the path's measure for one symbol's sake is not filled up.
+            let spare = fill_len.saturating_sub(writer.len());
+            self.pick_copies(now, draft, spare, &mut picks, shared.config.thin_streams);
+        }
+        for (position, &symbol) in picks.symbols[..picks.count].iter().enumerate() {
+            self.write_symbol(symbol, position + 1 == picks.count, draft, writer);
+        }
+    }
+
+    fn pick_scheduled(
+        &mut self,
+        now: Instant,
+        draft: &mut Draft,
+        room: usize,
+        picks: &mut Picks,
+        shared: &mut Shared<'_>,
+    ) {
+        loop {
+            let found = self.traffic.schedule.find(LOOKAHEAD, |entry| {
+                self.fits(entry, draft.number, picks, room)
+            });
+            let number = match found {
+                None => return,
+                Some((_, entry)) => match entry.item {
+                    Item::Block(number) => number,
+                    Item::Message(slot) => {
+                        // Its block, if symbols of it are to be sent, is found in the schedule.
+                        if self.cut_block(now, slot, shared).is_none() {
+                            return;
+                        }
+                        continue;
+                    }
+                },
+            };
+            self.pick(now, number, draft, picks);
+        }
+    }
+
+    fn fits(&self, entry: &Entry, packet: u64, picks: &Picks, room: usize) -> bool {
+        let outbox = &self.traffic.outbox;
+        match entry.item {
+            Item::Block(number) => outbox.block(number).is_some_and(|block| {
+                block.last_packet != packet && picks.fits(block.symbol_len(), room)
+            }),
+            Item::Message(slot) => {
+                let symbol_max = symbol_len_max(self.path.mtu.current());
+                let len = outbox.message(slot).map_or(0, |message| message.len);
+                let least = (len as usize + Preamble::LEN_MAX).min(symbol_max);
+                // The first one leaves in any case, alone if it must.
+                (picks.count == 0 || picks.fits(least, room)) && self.may_cut(slot)
+            }
+        }
+    }
+
+    /// Takes the next symbol of a block into the packet, and its stream is charged for it.
+    fn pick(&mut self, now: Instant, number: u64, draft: &mut Draft, picks: &mut Picks) {
+        let Some(block) = self.traffic.outbox.block(number) else {
+            return;
+        };
+        let (slot, len, is_last) = (block.message, block.symbol_len(), block.to_send <= 1);
+        if is_last {
+            self.unschedule_block(number);
+        }
+        let Some(esi) = self.take_symbol(number, draft.number, !is_last) else {
+            return;
+        };
+        picks.add(SymbolRef { block: number, esi }, len);
+        let round_ends = self
+            .traffic
+            .outbox
+            .block(number)
+            .map(|block| self.round_end(now, block.backoff));
+        if let Some(block) = self.traffic.outbox.block_mut(number) {
+            block.round_ends = round_ends;
+            if block.source_symbols == 1 && block.sent == 1 {
+                self.traffic.recent.push(number);
+            }
+        }
+        self.arm(number);
+        let Some(message) = self.traffic.outbox.message_mut(slot) else {
+            return;
+        };
+        draft.is_urgent |= message.deadline.is_some();
+        let begun = match message.first_sent_at {
+            Some(_) => None,
+            None => Some(now.since(message.accepted_at)),
+        };
+        message.first_sent_at.get_or_insert(now);
+        self.account(slot, picks.symbols[picks.count - 1], len, begun, picks.count == 1);
+    }
+
+    /// Counts a symbol, and charges its stream for it. `begun`: it is the message's first, and waited so long. The first symbol of
+    /// a packet pays for the packet.
+    fn account(
+        &mut self,
+        slot: u32,
+        symbol: SymbolRef,
+        len: usize,
+        begun: Option<Duration>,
+        is_first: bool,
+    ) {
+        let Some(message) = self.traffic.outbox.message(slot) else {
+            return;
+        };
+        let id = message.stream;
+        let Some(stream) = self.traffic.streams.get_mut(id) else {
+            return;
+        };
+        if let Some(waited) = begun {
+            stream.stats.on_begun(waited);
+        }
+        stream.stats.on_symbol(len, false);
+        let overhead = if is_first {
+            HEADER_LEN_MAX + TAG_LEN + UDP_IP_HEADER
+        } else {
+            0
+        };
+        let charge = match stream.config.fairness {
+            Fairness::Bytes => (symbol_overhead(len) + len + overhead) as u64,
+            Fairness::Quality => self
+                .traffic
+                .outbox
+                .block(symbol.block)
+                .map_or(0, |block| quality_of(message, block, symbol.esi)),
+        };
+        self.traffic.schedule.charge(id, charge);
+    }
+
+    /// The next symbol index of a block that goes into `packet`. With `counts` it was one of those to be sent.
+    fn take_symbol(&mut self, number: u64, packet: u64, counts: bool) -> Option<u8> {
+        let block = self.traffic.outbox.block_mut(number)?;
+        let esi = block.next_esi();
+        block.sent = block.sent.saturating_add(1);
+        block.unaccounted = block.unaccounted.saturating_add(1);
+        block.to_send -= u16::from(counts);
+        block.last_packet = packet;
+        Some(esi)
+    }
+
+    /// Copies of small messages that are not acknowledged, the newest first: older ones had their chance in packets before.
+    fn pick_copies(
+        &mut self,
+        now: Instant,
+        draft: &Draft,
+        room: usize,
+        picks: &mut Picks,
+        thin_streams: ThinStreams,
+    ) {
+        if !thin_streams.bundling {
+            return;
+        }
+        let mut left = usize::from(thin_streams.bundle_bytes_max);
+        for number in self.traffic.recent.newest_first() {
+            let Some(block) = self.traffic.outbox.block(number) else {
+                continue;
+            };
+            let len = block.symbol_len();
+            let is_wanted = block.last_packet != draft.number
+                && block.bundled < COPIES_MAX
+                && block.to_send == 0
+                && len <= left
+                && picks.fits(len, room)
+                && self.is_bundled(block);
+            if !is_wanted {
+                continue;
+            }
+            let slot = block.message;
+            let Some(esi) = self.take_symbol(number, draft.number, false) else {
+                continue;
+            };
+            left -= len;
+            picks.add(SymbolRef { block: number, esi }, len);
+            let ends = self.round_end(now, 0);
+            if let Some(block) = self.traffic.outbox.block_mut(number) {
+                block.bundled += 1;
+                // What is on its way is waited for.
+                block.round_ends = Some(ends);
+            }
+            let stream = self.traffic.outbox.message(slot).map(|message| message.stream);
+            if let Some(stream) = stream.and_then(|id| self.traffic.streams.get_mut(id)) {
+                stream.stats.on_symbol(len, true);
+            }
+        }
+    }
+
+    /// Whether a copy of a block's message is of use: it is to be delivered for certain, and nothing newer takes its place.
+    fn is_bundled(&self, block: &Block) -> bool {
+        self.traffic
+            .outbox
+            .message(block.message)
+            .is_some_and(OutgoingMessage::is_repaired)
+            && block.unaccounted > 0
+    }
+
+    fn write_symbol(
+        &mut self,
+        symbol: SymbolRef,
+        is_last: bool,
+        draft: &mut Draft,
+        writer: &mut Writer<'_>,
+    ) {
+        let Some(block) = self.traffic.outbox.block(symbol.block) else {
+            return;
+        };
+        let len = block.symbol_len();
+        let header = Symbol {
+            source_symbols: block.source_symbols,
+            truncated_block: symbol.block as u16,
+            esi: symbol.esi,
+            data: &[],
+        };
+        header.encode_header(writer, (!is_last).then_some(len));
+        if let Some(space) = writer.space(len) {
+            block.write_symbol(symbol.esi, space);
+        }
+        self.sent.note_symbol(draft.symbol_count, symbol);
+        draft.symbol_count += 1;
+        draft.symbol_bytes += len;
+        draft.is_eliciting = true;
+    }
+}
+
+/// What a symbol is worth in the application's measure, in 1,024ths: its share of the message's quality, the first time that the
+/// content is sent; repair is worth nothing.
+fn quality_of(message: &OutgoingMessage, block: &Block, esi: u8) -> u64 {
+    if esi >= block.source_symbols || block.sent > u16::from(block.source_symbols) {
+        return 0;
+    }
+    let share = (block.symbol_len() as f32 / (message.len.max(1) as f32)).min(1.0);
+    (message.options.quality * 1024.0 * share) as u64
+}

@@ -1,0 +1,139 @@
+//! When a packet is lost (PROTOCOL.md#loss): when later ones were acknowledged, or when its time is over.
+//!
+//! One later acknowledgement is enough for packets with symbols that have a deadline, and while fewer than four packets are on
+//! their way (the thin-stream paper); else the thresholds of RFC 9002 section 6.1 hold: three packets, or 9/8 of a round
+//! trip. In either case what reordering has been seen to need is waited for.
+
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use super::{Session, Shared};
+use crate::limits::TIMER_GRANULARITY;
+use crate::recovery::PacketState;
+use crate::time::{Instant, earliest};
+
+/// RFC 9002 section 6.1.1: kPacketThreshold.
+const PACKET_THRESHOLD: u64 = 3;
+
+impl Session {
+    /// Takes those packets for lost that later ones have overtaken; notes when the next one will have been. The blocks that
+    /// lost symbols are added to `touched`.
+    pub(super) fn lose_overtaken(
+        &mut self,
+        now: Instant,
+        touched: &mut Vec<u64>,
+        shared: &Shared<'_>,
+    ) {
+        self.liveness.loss_at = None;
+        let Some(largest) = self.largest_acked else {
+            return;
+        };
+        let allowance = self.path.reordering.allowance();
+        let one_is_enough = shared.config.thin_streams.one_later_ack && self.is_thin();
+        // RFC 9002 section 6.1.2: 9/8 of the larger of the smoothed and the latest round trip.
+        let rtt = self.path.rtt.smoothed().max(self.liveness.latest_rtt);
+        let overdue = (rtt + rtt / 8).max(TIMER_GRANULARITY) + allowance;
+        for number in self.sent.first_outstanding()..largest {
+            let Some(&packet) = self.sent.get(number) else {
+                continue;
+            };
+            if packet.state != PacketState::Outstanding || packet.is_probe {
+                continue;
+            }
+            let is_overtaken =
+                packet.is_urgent || one_is_enough || largest - number >= PACKET_THRESHOLD;
+            let wait = match (is_overtaken, allowance) {
+                (true, Duration::ZERO) => Duration::ZERO,
+                // The latest round trip is that of a packet sent after this one.
+                (true, allowance) => self.liveness.latest_rtt + allowance,
+                (false, _) => overdue,
+            };
+            let lost_at = packet.sent_at + wait;
+            if now >= lost_at {
+                self.lose_packet(now, number, PacketState::LostByOrder, touched);
+            } else {
+                self.liveness.loss_at = earliest(self.liveness.loss_at, Some(lost_at));
+            }
+        }
+    }
+
+    /// The time has come at which a packet that was overtaken is lost.
+    pub(super) fn handle_loss_timer(&mut self, now: Instant, shared: &mut Shared<'_>) {
+        if self.liveness.loss_at.is_none_or(|at| now < at) {
+            return;
+        }
+        let mut touched = core::mem::take(shared.touched);
+        touched.clear();
+        self.lose_overtaken(now, &mut touched, shared);
+        self.settle_flights(now, touched, shared);
+    }
+
+    /// Goes on with the blocks that were acknowledged or lost something, and gives the list back.
+    pub(super) fn settle_flights(
+        &mut self,
+        now: Instant,
+        touched: Vec<u64>,
+        shared: &mut Shared<'_>,
+    ) {
+        for &number in &touched {
+            self.settle_flight(now, number, shared);
+        }
+        *shared.touched = touched;
+    }
+
+    /// Takes a packet for lost, and its symbols with it. The blocks that they are of are added to `touched`.
+    pub(super) fn lose_packet(
+        &mut self,
+        now: Instant,
+        number: u64,
+        verdict: PacketState,
+        touched: &mut Vec<u64>,
+    ) {
+        let Some(&packet) = self.sent.get(number) else {
+            return;
+        };
+        if packet.state != PacketState::Outstanding {
+            return;
+        }
+        self.sent.set_state(now, number, verdict);
+        self.control.abandon_told.take_if(|told| told.0 == number);
+        // Until the peer has shown that it hears us, silence would leave one side open and the other not.
+        self.control.ping |= self.largest_acked.is_none();
+        if packet.is_probe {
+            self.path.mtu.on_probe_lost(number, now);
+            return;
+        }
+        self.statistics.packets_lost += 1;
+        self.path.loss.record(true);
+        self.path
+            .congestion
+            .on_lost(now, packet.sent_at, usize::from(packet.bytes));
+        self.note_loss_run(packet.sent_at);
+        for position in self.sent.symbols_of(number) {
+            let symbol = self.sent.symbol(number, position);
+            let Some(block) = self.traffic.outbox.block_mut(symbol.block) else {
+                continue;
+            };
+            block.unaccounted = block.unaccounted.saturating_sub(1);
+            if touched.last() != Some(&symbol.block) {
+                touched.push(symbol.block);
+            }
+            let slot = block.message;
+            if let Some(message) = self.traffic.outbox.message_mut(slot) {
+                message.lost_symbols += 1;
+            }
+        }
+    }
+
+    /// RFC 9002 section 7.6: nothing arrived of what was sent over a long time.
+    fn note_loss_run(&mut self, sent_at: Instant) {
+        if sent_at <= self.liveness.newest_acked_sent_at {
+            return;
+        }
+        let since = *self.liveness.losses_since.get_or_insert(sent_at);
+        if sent_at.since(since) > self.path.rtt.persistent_congestion() {
+            self.path.congestion.on_persistent_congestion();
+            self.liveness.losses_since = None;
+        }
+    }
+}

@@ -1,0 +1,327 @@
+//! Messages taken back before they were seen to arrive: cancelled, superseded, given up. What is queued goes; what is on its way is
+//! not repaired any more; the peer is told not to wait; and every message gets its outcome.
+
+use super::cut::{block_entry, encode};
+use super::{Event, Run, Session, Shared};
+use crate::limits::{ABANDON_MAX, SEND_QUEUE_MAX};
+use crate::message::{Block, Body, Fate, OutgoingMessage};
+use crate::schedule::Item;
+use crate::stream::{
+    Cancel, Delivery, MessageId, MissReason, Outcome, SendOptions, StreamId, WhenLate,
+};
+use crate::time::Instant;
+use crate::wire::{Order, Preamble};
+
+impl Session {
+    /// Takes a message back.
+    pub(crate) fn cancel(
+        &mut self,
+        now: Instant,
+        message: MessageId,
+        shared: &mut Shared<'_>,
+    ) -> Cancel {
+        let slot = self.traffic.outbox.find(message).filter(|slot| {
+            self.traffic
+                .outbox
+                .message(*slot)
+                .is_some_and(|message| message.fate == Fate::Going)
+        });
+        let Some(slot) = slot else {
+            return Cancel::TooLate;
+        };
+        let result = if self.retire(slot, Fate::Cancelled, shared) {
+            Cancel::Dropped
+        } else {
+            Cancel::InFlight
+        };
+        self.after_outcome(now, shared);
+        result
+    }
+
+    /// A message of a `Latest` stream is accepted: an older one with its key is not wanted any more.
+    pub(super) fn supersede_key(
+        &mut self,
+        now: Instant,
+        stream: StreamId,
+        key: u64,
+        shared: &mut Shared<'_>,
+    ) {
+        let streams = &self.traffic.streams;
+        if let Some(slot) = streams.get(stream).and_then(|stream| stream.newest_of(key)) {
+            self.retire(slot, Fate::Superseded, shared);
+            self.after_outcome(now, shared);
+        }
+    }
+
+    /// A message of a sequenced stream begins: older ones would come too late.
+    pub(super) fn supersede_sequenced(&mut self, now: Instant, slot: u32, shared: &mut Shared<'_>) {
+        let Some(message) = self.traffic.outbox.message(slot) else {
+            return;
+        };
+        if message.delivery != Delivery::UnreliableSequenced || message.first_block.is_some() {
+            return;
+        }
+        let (stream, id) = (message.stream, message.id);
+        while let Some(older) = self.queued_before(stream, id) {
+            self.retire(older, Fate::Superseded, shared);
+        }
+        // Those on their way are not repaired any more; one is enough to look at, the others were told by it.
+        let last = self
+            .traffic
+            .streams
+            .get_mut(stream)
+            .and_then(|stream| stream.newest_of(0));
+        if let Some(last) = last.filter(|last| *last != slot) {
+            self.retire(last, Fate::Superseded, shared);
+        }
+        if let Some(stream) = self.traffic.streams.get_mut(stream) {
+            stream.set_newest(0, slot);
+        }
+        self.after_outcome(now, shared);
+    }
+
+    /// A message of the stream that waits in the schedule and is older than `id`.
+    fn queued_before(&self, stream: StreamId, id: MessageId) -> Option<u32> {
+        self.traffic
+            .schedule
+            .entries_of(stream)
+            .find(|entry| entry.position < id.0)
+            .and_then(|entry| match entry.item {
+                Item::Message(slot) => Some(slot),
+                Item::Block(number) => self.traffic.outbox.block(number).map(|block| block.message),
+            })
+    }
+
+    /// Nothing more of a message is sent. `true` when it has its outcome with that; otherwise it may still arrive with what is
+    /// on its way.
+    fn retire(&mut self, slot: u32, fate: Fate, shared: &mut Shared<'_>) -> bool {
+        let Some(message) = self.traffic.outbox.message(slot) else {
+            return true;
+        };
+        if message.fate != Fate::Going {
+            return false;
+        }
+        let may_arrive = matches!(message.body, Body::Cut)
+            || matches!(&message.body, Body::Large(large) if large.is_all_cut());
+        let numbers = message.live_blocks();
+        let is_under_way = |number: &u64| {
+            self.traffic
+                .outbox
+                .block(*number)
+                .is_some_and(Block::may_complete)
+        };
+        if !may_arrive || !numbers.iter().all(is_under_way) {
+            let outcome = outcome_of(message, fate);
+            self.give_up_message(slot, outcome, shared);
+            return true;
+        }
+        for number in numbers {
+            self.unschedule_block(number);
+        }
+        if let Some(message) = self.traffic.outbox.message_mut(slot) {
+            message.fate = fate;
+        }
+        false
+    }
+
+    /// Takes a block out of the schedule: none of its symbols is to be sent.
+    pub(super) fn unschedule_block(&mut self, number: u64) {
+        let Some(block) = self.traffic.outbox.block(number) else {
+            return;
+        };
+        if block.to_send > 0
+            && let Some(message) = self.traffic.outbox.message(block.message)
+        {
+            let entry = block_entry(message, block);
+            self.traffic.schedule.remove(message.stream, &entry);
+        }
+        if let Some(block) = self.traffic.outbox.block_mut(number) {
+            block.to_send = 0;
+        }
+    }
+
+    /// A message's own time is over, and it was not to be delivered late.
+    pub(super) fn drop_late(&mut self, now: Instant, slot: u32, shared: &mut Shared<'_>) {
+        let Some(message) = self.traffic.outbox.message(slot) else {
+            return;
+        };
+        let outcome = match message.fate {
+            Fate::Going | Fate::Void => Outcome::Dropped {
+                why: self.miss_reason(now, slot),
+            },
+            fate => outcome_of(message, fate),
+        };
+        self.give_up_message(slot, outcome, shared);
+        self.after_outcome(now, shared);
+    }
+
+    /// The flight of a message that is not repaired is over, and it was not complete.
+    pub(super) fn give_up_unrepaired(&mut self, now: Instant, slot: u32, shared: &mut Shared<'_>) {
+        self.drop_late(now, slot, shared);
+    }
+
+    /// Takes a message out without its delivery having been seen; the peer is told not to wait.
+    pub(super) fn give_up_message(&mut self, slot: u32, outcome: Outcome, shared: &mut Shared<'_>) {
+        self.dequeue(slot);
+        let Some(message) = self.traffic.outbox.message(slot) else {
+            return;
+        };
+        let is_large = matches!(&message.body, Body::Large(large) if large.has_begun());
+        let first_block = message.first_block;
+        let mut was_sent = message.first_sent_at.is_some();
+        for number in message.live_blocks() {
+            self.unschedule_block(number);
+            if let Some(block) = self.traffic.outbox.remove_block(number) {
+                if block.sent > 0 && !(is_large && Some(number) == first_block) {
+                    self.abandon(number, false);
+                }
+                was_sent |= block.sent > 0;
+                shared.pool.give(block.data);
+            }
+        }
+        if is_large
+            && was_sent
+            && let Some(first) = first_block
+        {
+            // The first block stands for the message.
+            self.abandon(first, true);
+        }
+        let is_closing = matches!(
+            outcome,
+            Outcome::Dropped {
+                why: MissReason::Closed
+            }
+        );
+        let Some(message) = self.traffic.outbox.remove_message(slot) else {
+            return;
+        };
+        if let Body::Whole(data) = message.body {
+            shared.pool.give(data);
+        }
+        self.statistics.messages_dropped += u64::from(message.fate != Fate::Void);
+        let message = OutgoingMessage {
+            body: Body::Cut,
+            ..message
+        };
+        if let Some(sequence) = message.sequence.filter(|_| !is_closing) {
+            self.send_void(&message, sequence, shared);
+        }
+        self.resolve(slot, &message, outcome);
+    }
+
+    /// Tells the application, and the stream, what became of a message that is gone from the outbox.
+    pub(super) fn resolve(&mut self, slot: u32, message: &OutgoingMessage, outcome: Outcome) {
+        if message.fate == Fate::Void {
+            return;
+        }
+        self.traffic.streams.on_resolved(message.stream);
+        let predicted = message.deadline.map(|_| message.predicted_on_time);
+        if let Some(stream) = self.traffic.streams.get_mut(message.stream) {
+            match message.delivery {
+                Delivery::Latest => stream.forget_newest(message.options.key, slot),
+                Delivery::UnreliableSequenced => stream.forget_newest(0, slot),
+                _ => {}
+            }
+            stream.stats.on_outcome(&outcome, predicted);
+        }
+        if let Some(on_time) = predicted
+            && !matches!(outcome, Outcome::Superseded | Outcome::Cancelled { .. })
+        {
+            self.statistics.messages_promised += 1;
+            self.statistics.predicted_misses += 1.0 - on_time;
+        }
+        self.push_event(Event::Outcome {
+            stream: message.stream,
+            message: message.id,
+            outcome,
+        });
+    }
+
+    /// An ordered stream will not have the message of this sequence number: says so, for certain.
+    fn send_void(&mut self, message: &OutgoingMessage, sequence: u64, shared: &mut Shared<'_>) {
+        let preamble = Preamble::First {
+            stream: message.stream.0,
+            order: Order::Void(sequence as u16),
+            message_len: 0,
+        };
+        let (slot, _) = self.traffic.outbox.insert_message(OutgoingMessage {
+            id: message.id,
+            fate: Fate::Void,
+            len: 0,
+            body: Body::Whole(encode(&preamble, &[], shared.pool)),
+            deadline: None,
+            options: SendOptions {
+                when_late: WhenLate::Deliver,
+                ..SendOptions::default()
+            },
+            first_block: None,
+            first_sent_at: None,
+            lost_symbols: 0,
+            arrival: None,
+            ..*message
+        });
+        self.enqueue(slot);
+    }
+
+    /// Tells the peer not to wait for a block. `is_large`: nor for the message of several that begins with it.
+    fn abandon(&mut self, number: u64, is_large: bool) {
+        let waiting = &mut self.control.abandoned;
+        let len = waiting.len();
+        // The run that is being told is not changed under way.
+        let is_fixed = self
+            .control
+            .abandon_told
+            .is_some_and(|told| usize::from(told.1) == len);
+        match waiting.back_mut() {
+            Some(last)
+                if last.first + last.count == number
+                    && !is_fixed
+                    && last.is_large == is_large
+                    && !is_large =>
+            {
+                last.count += 1;
+            }
+            _ if len < ABANDON_MAX || is_large => waiting.push_back(Run {
+                first: number,
+                count: 1,
+                is_large,
+            }),
+            // Untold, it only takes room at the peer until its window has passed it.
+            _ => {}
+        }
+    }
+
+    /// After outcomes: tells that there is room, and ends a session that waited for the last one.
+    pub(super) fn after_outcome(&mut self, now: Instant, shared: &mut Shared<'_>) {
+        let outbox = &self.traffic.outbox;
+        if outbox.is_empty() {
+            self.traffic.timers.clear();
+        }
+        if self.traffic.was_full && outbox.held_bytes() * 2 < SEND_QUEUE_MAX {
+            self.traffic.was_full = false;
+            self.push_event(Event::Writable);
+        }
+        self.close_when_finished(now, shared);
+    }
+
+    /// A large message that is appended to has room again.
+    pub(super) fn tell_writable_when_wanted(&mut self, slot: u32) {
+        let wants = matches!(
+            self.traffic.outbox.message(slot).map(|message| &message.body),
+            Some(Body::Large(large)) if large.wants_content()
+        );
+        if wants && self.traffic.was_full {
+            self.traffic.was_full = false;
+            self.push_event(Event::Writable);
+        }
+    }
+}
+
+fn outcome_of(message: &OutgoingMessage, fate: Fate) -> Outcome {
+    match fate {
+        Fate::Superseded => Outcome::Superseded,
+        _ => Outcome::Cancelled {
+            sent: message.first_sent_at.is_some(),
+        },
+    }
+}
