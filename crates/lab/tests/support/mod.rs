@@ -1,6 +1,8 @@
 //! A server, a client, and what happened to them.
 #![allow(dead_code, reason = "each test file uses its own part of this")]
 
+pub(crate) mod bulk;
+
 use std::sync::Arc;
 use std::time::Duration;
 
