@@ -16,6 +16,8 @@ pub(super) struct File {
     pub(super) sessions: Option<u64>,
     /// How long messages are sent, 0.1..=86,400. Default 60.
     pub(super) seconds: Option<f64>,
+    /// What is sent before this is reported apart, and goodput and links are measured from here on. Default 0.
+    pub(super) settle_s: Option<f64>,
     /// Repeats the run. Default 1.
     pub(super) seed: Option<u64>,
     /// Who sends: `to_client` (the server; the default) or `to_server` (the clients).
@@ -114,7 +116,7 @@ pub(super) struct Stream {
     pub(super) name: String,
     /// `unreliable`, `unreliable_sequenced`, `reliable`, `reliable_ordered` or `latest`.
     pub(super) delivery: Delivery,
-    /// Its share of the budget against the other streams, 1..=65,535. Default 1.
+    /// Its share of the budget against the other streams, 1..=1,000. Default 1.
     pub(super) weight: Option<u64>,
     /// What is shared by weight: `bytes` (the default) or `quality`.
     pub(super) fairness: Option<Fairness>,
@@ -172,7 +174,7 @@ pub(super) struct Traffic {
     pub(super) rate_per_s: Option<f64>,
     /// As a game does: a row of table 1 of the thin-streams paper, gaps and sizes.
     pub(super) shape: Option<String>,
-    /// One message of so many bytes.
+    /// One message of so many bytes, up to 64 MiB.
     pub(super) bulk_bytes: Option<u64>,
     /// A message whenever the stream takes one.
     pub(super) saturate: Option<bool>,
@@ -190,4 +192,9 @@ pub(super) struct Traffic {
     pub(super) start_s: Option<f64>,
     /// None from here on. Default: the scenario's end.
     pub(super) stop_s: Option<f64>,
+    /// Of `saturate`: none is sent from here until there. Default: no pause.
+    pub(super) pause_s: Option<[f64; 2]>,
+    /// Whether messages of the same instant leave one by one, as writes without Nagle's algorithm do. Default false: they share
+    /// packets.
+    pub(super) own_packets: Option<bool>,
 }

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::FairnessMeasure;
 use super::tally::{Fate, Message, Reason, StreamTally};
 use crate::stats::{
     Cluster, Interval, Latencies, LatencyMs, design_effect, quantile_ranks, share_interval,
@@ -61,10 +62,30 @@ pub struct StreamResult {
     pub within: Vec<Within>,
     /// Bits of messages that arrived in a second, over all sessions, while measured.
     pub goodput_bits_per_s: f64,
+    /// The same, second by second of that time; the last may be a part of one.
+    pub goodput_by_second_bits_per_s: Vec<f64>,
+    /// Of a stream that is fair by quality: what arrived in a second, while measured; null otherwise.
+    pub quality_per_s: Option<f64>,
+    /// Its share of the budget against the other streams.
+    pub weight: u16,
+    /// What was sent before the measuring began; null when it began with the first message.
+    pub settling: Option<Settling>,
     /// Symbols sent beyond those needed, as a share of those needed; null when nothing was sent.
     pub recovery_overhead: Option<f64>,
     /// Bytes of headers and tags, as a share of the messages' bytes; null when nothing was sent.
     pub encapsulation_overhead: Option<f64>,
+}
+
+/// What was sent before the measuring began. It is in none of the other counts of messages and latencies; bytes, refusals and broken
+/// promises are counted throughout.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Settling {
+    /// Messages that count.
+    pub messages: u64,
+    /// Of those, the ones that never arrived.
+    pub messages_lost: u64,
+    /// Quantiles of the latency.
+    pub latency_ms: LatencyMs,
 }
 
 /// What the sender said of its messages.
@@ -99,6 +120,8 @@ pub struct ByReason {
     pub delay: u64,
     /// Nothing came back.
     pub path_down: u64,
+    /// Left out, as the stream allows when the budget is short.
+    pub thinned: u64,
     /// The session ended.
     pub closed: u64,
     /// Other reasons.
@@ -112,6 +135,7 @@ impl ByReason {
             Reason::Loss => &mut self.loss,
             Reason::Delay => &mut self.delay,
             Reason::PathDown => &mut self.path_down,
+            Reason::Thinned => &mut self.thinned,
             Reason::Closed => &mut self.closed,
             Reason::Other => &mut self.other,
         };
@@ -120,7 +144,8 @@ impl ByReason {
 
     /// All of them.
     pub const fn total(&self) -> u64 {
-        self.queue + self.loss + self.delay + self.path_down + self.closed + self.other
+        let of_the_network = self.queue + self.loss + self.delay + self.path_down;
+        of_the_network + self.thinned + self.closed + self.other
     }
 }
 
@@ -167,6 +192,11 @@ impl StreamTally {
         let on_time = deadline.map(|deadline| self.within(deadline));
         let measured_s = self.window().as_secs_f64();
         let protocol = &self.protocol;
+        let total_s = (measured_s * self.seeds.len() as f64).max(1e-9);
+        let runs = self.seeds.len() as f64;
+        let by_second = self.bytes_by_second().iter();
+        let by_second = by_second.map(|&bytes| bytes as f64 * 8.0 / runs);
+        let is_by_quality = self.spec.fairness == FairnessMeasure::Quality;
         let ratio = |value: f64, of: u64| (of > 0).then(|| value / of as f64);
         StreamResult {
             stream: self.spec.name.clone(),
@@ -174,11 +204,7 @@ impl StreamTally {
             sessions: self.sessions,
             seeds: self.seeds.clone(),
             measured_s,
-            messages_sent: self
-                .flows
-                .iter()
-                .map(|flow| flow.messages.len() as u64)
-                .sum(),
+            messages_sent: self.measured().count() as u64,
             sent_bytes: counts.sent_bytes,
             messages_refused: counts.refused,
             messages_delivered: counted - latencies.lost(),
@@ -202,8 +228,12 @@ impl StreamTally {
                 .iter()
                 .map(|&bound| self.within(bound))
                 .collect(),
-            goodput_bits_per_s: counts.good_bytes as f64 * 8.0
-                / (measured_s * self.seeds.len() as f64).max(1e-9),
+            goodput_bits_per_s: counts.good_bytes as f64 * 8.0 / total_s,
+            goodput_by_second_bits_per_s: by_second.collect(),
+            quality_per_s: is_by_quality
+                .then(|| counts.good_messages as f64 * f64::from(self.spec.quality()) / total_s),
+            weight: self.spec.weight,
+            settling: self.settling(),
             recovery_overhead: ratio(protocol.symbols_sent as f64, protocol.source_symbols)
                 .map(|symbols| symbols - 1.0),
             encapsulation_overhead: ratio(
@@ -211,6 +241,21 @@ impl StreamTally {
                 protocol.message_bytes,
             ),
         }
+    }
+
+    /// Messages that were sent while measured.
+    fn measured(&self) -> impl Iterator<Item = &Message> {
+        let messages = self.flows.iter().flat_map(|flow| &flow.messages);
+        messages.filter(|message| !message.is_early)
+    }
+
+    fn settling(&self) -> Option<Settling> {
+        let latencies = self.early_latencies();
+        (latencies.messages() > 0).then(|| Settling {
+            messages: latencies.messages(),
+            messages_lost: latencies.lost(),
+            latency_ms: latencies.quantiles(),
+        })
     }
 
     fn within(&self, bound: std::time::Duration) -> Within {
@@ -232,7 +277,7 @@ impl StreamTally {
         let pieces = CLUSTERS_MIN.div_ceil(flows.len().max(1));
         let together = flows.len().div_ceil(CLUSTERS_MAX).max(1);
         let cluster_of = |cluster: Cluster, message: &Message| {
-            let is_counted = message.is_counted();
+            let is_counted = message.is_counted() && !message.is_early;
             Cluster {
                 hits: cluster.hits + u64::from(is_counted && is_hit(message)),
                 of: cluster.of + u64::from(is_counted),
@@ -291,7 +336,7 @@ impl StreamTally {
             .deadline
             .map(|deadline| deadline.as_micros() as u64);
         let mut outcomes = Outcomes::default();
-        for message in self.flows.iter().flat_map(|flow| &flow.messages) {
+        for message in self.measured() {
             let is_on_time = message.is_within(deadline_us.unwrap_or(u64::MAX));
             let is_right = match message.fate {
                 Fate::OnTime => {

@@ -16,6 +16,7 @@ pub struct Schedule {
     generators: Vec<Generator>,
     /// Times, with the place in `generators`; equal times by place.
     times: BinaryHeap<Reverse<(Duration, u32)>>,
+    /// In order.
     hungry: Vec<Turn>,
 }
 
@@ -69,17 +70,49 @@ impl Schedule {
 
     /// The streams that send whenever there is room, at `now`, if there are any.
     pub fn hungry(&self, now: Duration) -> impl Iterator<Item = Turn> {
-        let is_on = move |turn: &Turn| match self.generators[self.place(*turn)].next() {
-            Next::WhenRoom { start, stop } => now >= start && now < stop.unwrap_or(self.duration),
-            Next::At(_) | Next::Never => false,
+        let turns = self.hungry.iter().copied();
+        turns.filter(move |turn| self.is_on(*turn, now))
+    }
+
+    /// Those of one session.
+    pub fn hungry_of(&self, session: u32, now: Duration) -> Vec<Turn> {
+        let from = self.hungry.partition_point(|turn| turn.session < session);
+        let mine = self.hungry[from..].iter();
+        let mine = mine.take_while(|turn| turn.session == session);
+        mine.copied()
+            .filter(|turn| self.is_on(*turn, now))
+            .collect()
+    }
+
+    /// When after `now` a stream next becomes hungry.
+    pub fn hungry_at(&self, now: Duration) -> Option<Duration> {
+        let next = |turn: &Turn| match self.generators[self.place(*turn)].next() {
+            Next::WhenRoom { start, pause, .. } => [Some(start), pause.map(|(_, until)| until)],
+            Next::At(_) | Next::Never => [None; 2],
         };
-        self.hungry.iter().copied().filter(is_on)
+        let times = self.hungry.iter().flat_map(next).flatten();
+        times.filter(|at| *at > now && *at < self.duration).min()
+    }
+
+    /// The next message of a stream that is hungry.
+    pub fn peek_hungry(&self, turn: Turn) -> Due {
+        self.generators[self.place(turn)].peek()
     }
 
     /// Takes the next message of a stream that has room.
     pub fn take_hungry(&mut self, turn: Turn) -> Due {
         let place = self.place(turn);
         self.generators[place].take()
+    }
+
+    fn is_on(&self, turn: Turn, now: Duration) -> bool {
+        match self.generators[self.place(turn)].next() {
+            Next::WhenRoom { start, stop, pause } => {
+                let is_paused = pause.is_some_and(|(from, until)| now >= from && now < until);
+                now >= start && now < stop.unwrap_or(self.duration) && !is_paused
+            }
+            Next::At(_) | Next::Never => false,
+        }
     }
 
     const fn place(&self, turn: Turn) -> usize {

@@ -25,6 +25,8 @@ pub struct Scenario {
     pub sessions: u32,
     /// How long messages are sent: 0.1 s to a day.
     pub duration: Duration,
+    /// What is sent before this is reported apart; goodput and links are measured from here on.
+    pub settle: Duration,
     /// Repeats the run.
     pub seed: u64,
     /// Where the messages go; also what is forward on `path`.
@@ -124,6 +126,11 @@ pub struct StreamSpec {
 }
 
 impl StreamSpec {
+    /// What a message adds to the quality.
+    pub(super) fn quality(&self) -> f32 {
+        self.quality.unwrap_or(1.0)
+    }
+
     /// The key of message `number`, as its stamp has it: messages that were refused have no number.
     pub fn key_of(&self, number: u64) -> u64 {
         number % u64::from(self.keys)

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use punctual_proto::{MessageId, MissReason, Outcome};
 
-use super::{StreamSpec, stamp};
+use super::{Pattern, StreamSpec, stamp};
 use crate::stats::Latencies;
 use crate::world::Moment;
 
@@ -22,6 +22,8 @@ pub enum Reason {
     Delay,
     /// Nothing came back at all.
     PathDown,
+    /// The budget was short, and it was one of those that may be left out.
+    Thinned,
     /// The session ended.
     Closed,
     /// Another.
@@ -35,6 +37,7 @@ impl From<MissReason> for Reason {
             MissReason::Loss => Self::Loss,
             MissReason::Delay => Self::Delay,
             MissReason::PathDown => Self::PathDown,
+            MissReason::Thinned => Self::Thinned,
             MissReason::Closed => Self::Closed,
             _ => Self::Other,
         }
@@ -70,6 +73,8 @@ impl From<&Outcome> for Fate {
             Outcome::OnTime { .. } => Self::OnTime,
             Outcome::Late { why, .. } => Self::Late(why.into()),
             Outcome::Dropped { why } => Self::Dropped(why.into()),
+            Outcome::Superseded => Self::Superseded,
+            Outcome::Cancelled { sent } => Self::Cancelled { was_sent: sent },
             _ => Self::Unknown,
         }
     }
@@ -134,6 +139,8 @@ pub(super) struct Counts {
     pub(super) delivered_bytes: u64,
     /// Of those, within the time of measuring.
     pub(super) good_bytes: u64,
+    /// Messages that became whole in that time.
+    pub(super) good_messages: u64,
     pub(super) duplicates: u64,
     pub(super) out_of_order: u64,
     /// Arrived, but never sent: a broken promise.
@@ -144,6 +151,8 @@ pub(super) struct Counts {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Flow {
     pub(super) messages: Vec<Message>,
+    /// Bytes that arrived within the time of measuring.
+    pub(super) good_bytes: u64,
     /// By key, the number of the newest that arrived, plus 1.
     newest: Vec<u32>,
     /// Large messages of which a part has arrived: the receiver's name for them, and their number.
@@ -157,6 +166,8 @@ pub(super) struct Message {
     sent_at: Moment,
     latency_us: u32,
     pub(super) fate: Fate,
+    /// Sent before the measuring began: reported apart.
+    pub(super) is_early: bool,
 }
 
 const NEVER: u32 = u32::MAX;
@@ -179,7 +190,8 @@ impl Message {
 }
 
 impl StreamTally {
-    /// For a stream in so many sessions of a run with `seed`; goodput is measured from `from` until `until`.
+    /// For a stream in so many sessions of a run with `seed`; it is measured from `from` until `until`: goodput is what arrives in
+    /// that time, and messages that were sent before it are counted apart.
     pub fn new(spec: &StreamSpec, sessions: u32, seed: u64, from: Moment, until: Moment) -> Self {
         Self {
             spec: spec.clone(),
@@ -202,11 +214,14 @@ impl StreamTally {
     /// The protocol has accepted the session's next message, of `bytes` bytes, as `id`.
     pub fn on_sent(&mut self, session: u32, at: Moment, id: MessageId, bytes: u64) {
         self.counts.sent_bytes += bytes;
+        // A bulk message is all that there is.
+        let is_bulk = matches!(self.spec.traffic.pattern, Pattern::Bulk { .. });
         self.flows[session as usize].messages.push(Message {
             id,
             sent_at: at,
             latency_us: NEVER,
             fate: Fate::Unsettled,
+            is_early: at < self.from && !is_bulk,
         });
     }
 
@@ -241,7 +256,7 @@ impl StreamTally {
         }
         let bytes = data.len() as u64;
         if offset + bytes < message_len {
-            self.add_bytes(at, bytes);
+            self.add_bytes(session, at, bytes);
             return;
         }
         let known = flow.partial.iter().position(|(name, _)| *name == message);
@@ -292,6 +307,7 @@ impl StreamTally {
         mine.sent_bytes += others.sent_bytes;
         mine.delivered_bytes += others.delivered_bytes;
         mine.good_bytes += others.good_bytes;
+        mine.good_messages += others.good_messages;
         mine.duplicates += others.duplicates;
         mine.out_of_order += others.out_of_order;
         mine.ghosts += others.ghosts;
@@ -304,14 +320,7 @@ impl StreamTally {
 
     /// Latencies of all messages that count, for plots; what never arrived is in them as lost.
     pub fn latencies(&self) -> Latencies {
-        let mut latencies = Latencies::default();
-        for message in self.counted() {
-            match message.latency_us() {
-                Some(us) => latencies.record(us),
-                None => latencies.record_lost(),
-            }
-        }
-        latencies
+        latencies(self.counted())
     }
 
     /// Bytes that arrived in each second since the measuring began, over all sessions and seeds: for plots.
@@ -324,10 +333,21 @@ impl StreamTally {
         self.until.since(self.from)
     }
 
-    /// The messages that count.
+    /// The messages that count, of those that were sent while measured.
     pub(super) fn counted(&self) -> impl Iterator<Item = &Message> {
         let messages = self.flows.iter().flat_map(|flow| &flow.messages);
-        messages.filter(|message| message.is_counted())
+        messages.filter(|message| message.is_counted() && !message.is_early)
+    }
+
+    /// Latencies of the messages that count and were sent before the measuring began.
+    pub(super) fn early_latencies(&self) -> Latencies {
+        let messages = self.flows.iter().flat_map(|flow| &flow.messages);
+        latencies(messages.filter(|message| message.is_counted() && message.is_early))
+    }
+
+    /// Bytes that arrived in each session while measured, by session and then by seed.
+    pub fn bytes_by_session(&self) -> impl Iterator<Item = u64> {
+        self.flows.iter().map(|flow| flow.good_bytes)
     }
 
     fn arrive(&mut self, session: u32, at: Moment, number: u32, bytes: u64) {
@@ -351,19 +371,36 @@ impl StreamTally {
         } else {
             flow.newest[key] = number + 1;
         }
-        self.add_bytes(at, bytes);
+        self.counts.good_messages += u64::from(self.is_measured(at));
+        self.add_bytes(session, at, bytes);
     }
 
-    fn add_bytes(&mut self, at: Moment, bytes: u64) {
+    fn is_measured(&self, at: Moment) -> bool {
+        at >= self.from && at < self.until
+    }
+
+    fn add_bytes(&mut self, session: u32, at: Moment, bytes: u64) {
         self.counts.delivered_bytes += bytes;
-        if at < self.from || at >= self.until {
+        if !self.is_measured(at) {
             return;
         }
         self.counts.good_bytes += bytes;
+        self.flows[session as usize].good_bytes += bytes;
         let second = at.since(self.from).as_secs() as usize;
         if self.bytes_by_second.len() <= second {
             self.bytes_by_second.resize(second + 1, 0);
         }
         self.bytes_by_second[second] += bytes;
     }
+}
+
+fn latencies<'a>(messages: impl Iterator<Item = &'a Message>) -> Latencies {
+    let mut latencies = Latencies::default();
+    for message in messages {
+        match message.latency_us() {
+            Some(us) => latencies.record(us),
+            None => latencies.record_lost(),
+        }
+    }
+    latencies
 }

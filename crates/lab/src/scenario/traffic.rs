@@ -23,6 +23,10 @@ pub struct Traffic {
     pub start: Duration,
     /// None is sent from here on; None: until the end of the scenario.
     pub stop: Option<Duration>,
+    /// Of a saturating stream: none is sent from here until there.
+    pub pause: Option<(Duration, Duration)>,
+    /// Messages of the same instant do not share packets.
+    pub has_own_packets: bool,
 }
 
 /// When messages are sent.
@@ -65,6 +69,8 @@ pub enum Next {
         start: Duration,
         /// Not from here on.
         stop: Option<Duration>,
+        /// Not between these.
+        pause: Option<(Duration, Duration)>,
     },
     /// There is none.
     Never,
@@ -173,9 +179,11 @@ impl Generator {
 
     /// When the next message is to be sent. Never falls.
     pub fn next(&self) -> Next {
-        let &Traffic { start, stop, .. } = self.source.traffic();
+        let &Traffic {
+            start, stop, pause, ..
+        } = self.source.traffic();
         if self.source.traffic().pattern == Pattern::Saturate {
-            return Next::WhenRoom { start, stop };
+            return Next::WhenRoom { start, stop, pause };
         }
         if matches!(self.source.gaps(), Gaps::None) && self.number > 0 {
             return Next::Never;
@@ -188,16 +196,21 @@ impl Generator {
         }
     }
 
-    /// Takes the next message, whatever the time: the caller has waited for it.
-    pub fn take(&mut self) -> Due {
+    /// The next message, whatever the time.
+    pub fn peek(&self) -> Due {
         let traffic = self.source.traffic();
-        let due = Due {
+        Due {
             number: self.number,
             bytes: match traffic.pattern {
                 Pattern::Bulk { bytes } => bytes,
                 _ => u64::from(traffic.sizes.draw(&self.chance, self.number)),
             },
-        };
+        }
+    }
+
+    /// Takes the next message, whatever the time: the caller has waited for it.
+    pub fn take(&mut self) -> Due {
+        let due = self.peek();
         // The gap after message n is gap n + 1: gap 0 came before the first.
         self.number += 1;
         self.at_ns = self.at_ns.saturating_add(self.gap_ns());
@@ -262,6 +275,8 @@ mod tests {
             sizes: Sizes::Fixed(100),
             start: ms(500),
             stop: Some(Duration::from_secs(100)),
+            pause: None,
+            has_own_packets: false,
         }
     }
 
@@ -354,6 +369,7 @@ mod tests {
             let room = Next::WhenRoom {
                 start: ms(500),
                 stop: Some(Duration::from_secs(100)),
+                pause: None,
             };
             assert_eq!(generator.next(), room);
             assert_eq!(generator.take(), Due { number, bytes: 100 });

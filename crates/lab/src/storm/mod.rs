@@ -350,7 +350,9 @@ impl<'a> Storm<'a> {
                 self.world.recycle(host, data);
                 result
             }
-            Event::Outcome { message, outcome, .. } => pair.sides[side]
+            Event::Outcome {
+                message, outcome, ..
+            } => pair.sides[side]
                 .on_outcome(message, &outcome)
                 .map_err(broken),
             Event::Closed { .. } => {

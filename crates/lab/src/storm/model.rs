@@ -121,7 +121,10 @@ impl Model {
             Outcome::OnTime { .. } | Outcome::Late { .. } if !entry.is_delivered && !is_short => {
                 Err((
                     Rule::TrueOutcome,
-                    format!("message {number} of {} bytes is reported delivered, and was not", entry.len),
+                    format!(
+                        "message {number} of {} bytes is reported delivered, and was not",
+                        entry.len
+                    ),
                 ))
             }
             _ => Ok(()),

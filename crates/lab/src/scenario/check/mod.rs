@@ -30,6 +30,11 @@ pub(super) fn scenario(raw: file::File, stem: &str) -> Result<Scenario, Problem>
         SECONDS_MAX,
     )?;
     let sessions = whole(&top, "sessions", raw.sessions.unwrap_or(1), 1, SESSIONS_MAX)?;
+    let settle = raw.settle_s.unwrap_or(0.0);
+    if !(0.0..seconds).contains(&settle) {
+        let expected = format!("at least 0 and below the scenario's {seconds} seconds");
+        return Err(top.range("settle_s", expected, settle));
+    }
     let direction = match raw.direction {
         None | Some(file::Direction::ToClient) => Forward::ToClient,
         Some(file::Direction::ToServer) => Forward::ToServer,
@@ -63,6 +68,7 @@ pub(super) fn scenario(raw: file::File, stem: &str) -> Result<Scenario, Problem>
         about: raw.about.unwrap_or_default(),
         sessions: sessions as u32,
         duration: Duration::from_secs_f64(seconds),
+        settle: Duration::from_secs_f64(settle),
         seed: raw.seed.unwrap_or(1),
         direction,
         policy,

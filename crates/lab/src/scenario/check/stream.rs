@@ -1,7 +1,7 @@
 //! The streams.
 
 use punctual_policy::MISS_TARGET_MIN;
-use punctual_proto::WhenLate;
+use punctual_proto::{WhenLate, limits};
 
 use super::range::{millis, number, quoted, whole};
 use super::traffic::traffic;
@@ -51,7 +51,7 @@ fn stream(place: &Place<'_>, raw: &file::Stream, seconds: f64) -> Result<StreamS
             "weight",
             raw.weight.unwrap_or(1),
             1,
-            u64::from(u16::MAX),
+            u64::from(limits::STREAM_WEIGHT_MAX),
         )? as u16,
         fairness: match raw.fairness {
             None | Some(file::Fairness::Bytes) => FairnessMeasure::Bytes,

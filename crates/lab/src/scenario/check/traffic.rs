@@ -1,5 +1,7 @@
 //! The messages of a stream.
 
+use std::time::Duration;
+
 use punctual_proto::limits;
 
 use super::range::{millis, number, quoted, span, whole};
@@ -8,8 +10,9 @@ use crate::scenario::{Pattern, Shape, Sizes, Traffic, file, stamp};
 
 /// A message carries its number, for the receiver to tell.
 const BYTES_MIN: u64 = stamp::LEN as u64;
-const BYTES_MAX: u64 = limits::MESSAGE_MAX as u64;
-const BULK_MAX: u64 = 1 << 30;
+/// Larger ones come in pieces.
+const BYTES_MAX: u64 = limits::WHOLE_MAX as u64;
+const BULK_MAX: u64 = limits::MESSAGE_MAX as u64;
 
 pub(super) fn traffic(
     place: &Place<'_>,
@@ -24,11 +27,32 @@ pub(super) fn traffic(
         _ => sizes(place, raw)?,
     };
     Ok(Traffic {
+        pause: pause(place, raw, seconds)?,
+        has_own_packets: raw.own_packets.unwrap_or(false),
         pattern,
         sizes,
         start,
         stop,
     })
+}
+
+fn pause(
+    place: &Place<'_>,
+    raw: &file::Traffic,
+    seconds: f64,
+) -> Result<Option<(Duration, Duration)>, Problem> {
+    let Some([from, until]) = raw.pause_s else {
+        return Ok(None);
+    };
+    if raw.saturate != Some(true) {
+        return Err(place.conflict("pause_s", "says nothing without `saturate`"));
+    }
+    if !(0.0 <= from && from < until && until <= seconds) {
+        let expected = format!("[from, until] within the scenario's {seconds} seconds");
+        return Err(place.range("pause_s", expected, format!("[{from}, {until}]")));
+    }
+    let at = Duration::from_secs_f64;
+    Ok(Some((at(from), at(until))))
 }
 
 const fn has_sizes(raw: &file::Traffic) -> bool {
