@@ -179,8 +179,8 @@ fn beside(seed: u64, ours: usize, rivals: usize, products: f64) -> (f64, f64, f6
 #[test]
 fn one_alone() {
     alone(
-        1,
-        &plain(ms(130)),
+        2,
+        &path(ms(130), |c| c.loss = LossModel::Uniform(0.02)),
         ms(130),
         LinkSpec::drop_tail(8_000_000, ms(130), 1.0),
     );

@@ -117,6 +117,7 @@ impl Session {
         } else {
             // It had been counted as lost; it counts once.
             self.path.loss.correct();
+            self.path.congestion.on_spurious_loss();
             self.statistics.packets_spurious += 1;
             if state == PacketState::LostByOrder {
                 self.path

@@ -7,7 +7,7 @@ use super::delays::Delays;
 use crate::time::Instant;
 
 /// Packets that a flow wants in the queue are 1/`DELTA`. The paper's default is 0.5.
-const DELTA: f64 = 1.0;
+const DELTA: f64 = 1.25;
 /// Round trips in one direction before the velocity doubles.
 const PATIENCE: u8 = 3;
 /// A window does not change by more than this share of itself in a round trip.
@@ -46,7 +46,8 @@ impl Default for Copa {
 impl Copa {
     /// Whether the window is below its target: window / standing <= 1 / (delta * queue).
     pub(super) fn is_below_target(window: f64, delays: &Delays) -> bool {
-        window * DELTA * delays.queue_us() <= delays.standing_us() * PACKET
+        let packet_us = delays.standing_us() * PACKET / window;
+        DELTA * delays.own_queue_us(packet_us) <= packet_us
     }
 
     /// `bytes` were acknowledged: the window's new value.

@@ -68,7 +68,7 @@ impl Cubic {
         };
         self.window_prior = packets;
         self.epoch = None;
-        window * BETA
+        window * if packets < 10.0 { 0.5 } else { BETA }
     }
 
     /// The window was set by something else: the curve begins at its plateau.

@@ -34,6 +34,8 @@ const PACKET: f64 = MTU_MIN as f64;
 const INITIAL: f64 = 10.0 * PACKET;
 /// RFC 9002 section 7.2: kMinimumWindow.
 const MINIMUM: f64 = 2.0 * PACKET;
+/// While room is made, at least one packet of the largest size is under way.
+const ONE: f64 = 1500.0;
 /// Losses of a period that chance explains, whatever their share.
 const LOSSES_EXPLAINED: u16 = 3;
 /// The share of a period's packets that chance may lose.
@@ -55,6 +57,8 @@ pub(crate) struct Congestion {
     in_flight: u64,
     /// Until the first sign of a queue the window doubles each round trip.
     is_starting: bool,
+    /// Nothing was held back for two round trips: the application sends less than the window allows.
+    is_idle: bool,
     /// After persistent congestion the floor of [`INITIAL`] is not given until something has arrived.
     is_floored: bool,
     /// Losses of packets sent before this are the same event.
@@ -74,6 +78,7 @@ impl Default for Congestion {
             window: INITIAL,
             in_flight: 0,
             is_starting: true,
+            is_idle: true,
             is_floored: true,
             recovery_since: None,
             filled_at: None,
@@ -89,7 +94,9 @@ impl Default for Congestion {
 impl Congestion {
     /// Bytes that may be under way.
     pub(crate) fn window(&self) -> u64 {
-        self.rivalry.drained().unwrap_or(self.window).max(MINIMUM) as u64
+        self.rivalry
+            .drained()
+            .map_or(self.window, |drained| drained.max(ONE)) as u64
     }
 
     /// Bytes that are under way.
@@ -121,7 +128,7 @@ impl Congestion {
 
     /// Bytes that may leave back to back: ten packets after a pause (RFC 9002 section 7.7), few while the window is in use.
     pub(crate) fn burst(&self, rate: f64) -> u64 {
-        if self.in_flight as f64 * 2.0 < self.window {
+        if self.is_idle {
             INITIAL as u64
         } else {
             // A millisecond's worth, since timers are no finer.
@@ -133,14 +140,15 @@ impl Congestion {
     pub(crate) fn on_held_back(&mut self, now: Instant) {
         if self.in_flight as f64 * 2.0 >= self.window {
             self.filled_at = Some(now);
+            self.is_idle = false;
         }
     }
 
     pub(crate) fn on_sent(&mut self, now: Instant, bytes: usize) {
-        let idle = self
+        self.is_idle = self
             .filled_at
             .is_none_or(|at| now.since(at) > self.delays.smoothed() * 2);
-        if idle && self.is_floored {
+        if self.is_idle && self.is_floored {
             self.window = self.window.max(INITIAL);
         }
         self.in_flight += bytes as u64;
@@ -162,18 +170,21 @@ impl Congestion {
         smoothed: Duration,
         bytes: u16,
     ) {
-        if !self.delays.record(now, sample, smoothed, bytes) {
+        let is_steady = !self.is_starting && self.rivalry.drained().is_none();
+        if !self.delays.record(now, sample, smoothed, bytes, is_steady) {
             return;
         }
         let slack_us = SLACK * self.delays.least_us() * PACKET / self.window;
-        let drained = self.rivalry.drained();
+        let was_draining = self.rivalry.drained().is_some();
         if self
             .rivalry
             .on_rtt(now, self.window, &self.delays, slack_us)
         {
             self.is_starting = false;
-            if !self.rivalry.is_on() {
-                self.window = drained.unwrap_or(self.window).max(MINIMUM);
+            if was_draining && !self.rivalry.is_on() {
+                // What the window carries without a queue.
+                self.window *= self.delays.least_us() / self.delays.largest_us();
+                self.window = self.window.max(MINIMUM);
             }
             self.copa.restart(now, self.window);
             self.cubic.restart(self.window);
@@ -211,7 +222,7 @@ impl Congestion {
         } else {
             self.copa.on_acked(now, self.window, bytes, &self.delays)
         };
-        self.window = window.max(MINIMUM);
+        self.window = window.max(ONE);
     }
 
     /// The first sign of a queue: half the window came back in the last round trip.
@@ -231,8 +242,10 @@ impl Congestion {
             began: now,
             ..Round::default()
         };
-        let total = f64::from(acked) + f64::from(lost);
-        if lost > LOSSES_EXPLAINED && f64::from(lost) > LOSS_SHARE_EXPLAINED * total {
+        // What chance loses on average, and one and a half standard deviations: 5 of 20 packets, 13 of 87.
+        let expected = LOSS_SHARE_EXPLAINED * (f64::from(acked) + f64::from(lost));
+        let most = expected + 1.5 * libm::sqrt(expected);
+        if lost > LOSSES_EXPLAINED && f64::from(lost) > most {
             self.cut(now);
         }
     }
@@ -246,6 +259,11 @@ impl Congestion {
         if self.rivalry.is_on() {
             self.cut(now);
         }
+    }
+
+    /// A packet that was taken for lost arrived after all.
+    pub(crate) const fn on_spurious_loss(&mut self) {
+        self.round.lost = self.round.lost.saturating_sub(1);
     }
 
     /// A sign of congestion on a packet sent at `sent_at`: an ECN mark, or a loss while competing.
@@ -265,7 +283,7 @@ impl Congestion {
             left
         };
         // A window that was not filled keeps its floor.
-        self.window = left.max(MINIMUM);
+        self.window = left.max(ONE);
         self.copa.restart(now, self.window);
     }
 

@@ -1,28 +1,36 @@
 //! Do others fill the queue? Copa's flows empty it every five round trips, so when it was not nearly empty for that long,
 //! something else keeps it full (Copa, section 2.2).
 //!
-//! With two additions, for Copa's oscillation is not always that regular, and flows that compete with each other fill the queue
+//! With three additions, for Copa's oscillation is not always that regular, and flows that compete with each other fill the queue
 //! themselves and would do so for ever. Before a flow competes it makes room: it sends less than what the path carries
 //! without a queue, for some round trips, and if the queue empties, nobody else is there. While it competes it does so
-//! again from time to time, after a loss of its own or when the queue falls (then others make room as well).
+//! again from time to time. And when the least round trip was not seen for some seconds, it looks for it (as BBR does), since a
+//! flow that came late, or all of them together after a while, would take a standing queue for a part of the path.
+//!
+//! It helps when all make room at once. So the flows of an endpoint do so when its clock shows a multiple of [`BEAT`], and others
+//! join when they see the queue fall.
 
 use core::time::Duration;
 
 use super::delays::Delays;
-use crate::time::Instant;
+use crate::time::{Instant, nanos};
 
 /// Round trips without an empty queue after which room is made.
 const PATIENCE: u32 = 5;
 /// A queue below this share of the largest is as good as empty.
 const EMPTY: f64 = 0.3;
-/// Round trips for which room is made, before competing and while competing: others may notice a little later.
-const FIRST_DRAIN_TIME: u32 = 4;
-const DRAIN_TIME: u32 = 6;
-/// The window meanwhile, as a share of what it would carry without a queue.
-const FIRST_DRAIN: f64 = 0.9;
-const DRAIN: f64 = 0.75;
-/// How long a flow competes before it looks whether it still has to.
-const INTERVAL: Duration = Duration::from_secs(5);
+/// Round trips for which room is made, and the window meanwhile as a share of what it carries without a queue: before competing.
+const FIRST: (u32, f64) = (4, 0.9);
+/// The same while competing.
+const LATER: (u32, f64) = (3, 0.75);
+/// The same when the least round trip is looked for.
+const LOOK: (u32, f64) = (3, 0.65);
+/// When the sessions of an endpoint make room together.
+const BEAT: Duration = Duration::from_secs(5);
+/// How long after a beat a session still joins.
+const BEAT_LENGTH: Duration = Duration::from_millis(300);
+/// How long a flow competes, at least, before it makes room.
+const INTERVAL: Duration = Duration::from_millis(7500);
 /// A queue below this share of its largest falls: others make room.
 const FALLING: f64 = 0.75;
 
@@ -36,6 +44,8 @@ pub(super) struct Rivalry {
     /// Until when room is made, and the window meanwhile, in bytes.
     drains_until: Option<Instant>,
     drained: f32,
+    /// Room is made to see the least round trip.
+    is_look: bool,
 }
 
 impl Rivalry {
@@ -60,6 +70,10 @@ impl Rivalry {
         let is_empty = delays.queue_us() <= (EMPTY * range).max(slack_us);
         if is_empty || self.empty_at == Instant::ZERO {
             self.empty_at = now;
+            if self.is_look && self.drains_until.is_some_and(|until| now < until) {
+                // What seems empty may still fall.
+                return false;
+            }
             let changes = self.is_on || self.drains_until.is_some();
             self.is_on = false;
             self.drains_until = None;
@@ -70,30 +84,31 @@ impl Rivalry {
                 return false;
             }
             self.drains_until = None;
+            // A look for the least round trip says nothing of others.
             let changes = !self.is_on;
-            self.is_on = true;
+            self.is_on |= !self.is_look;
             return changes;
         }
-        if !self.is_on && now.since(self.empty_at) > delays.smoothed() * PATIENCE {
-            self.begin_drain(now, window * FIRST_DRAIN, FIRST_DRAIN_TIME, delays);
-        } else if self.is_on {
+        let is_beat = now.as_nanos() % nanos(BEAT) < nanos(BEAT_LENGTH);
+        let share = delays.least_us() / delays.standing_us();
+        if self.is_on {
             let falls = delays.queue_us() < FALLING * range;
-            self.drain(now, window, delays, falls);
+            if now.since(self.drained_at) >= INTERVAL && (is_beat || falls) {
+                self.begin_drain(now, LATER.0, LATER.1 * share * window, delays);
+            }
+        } else if is_beat && delays.is_least_stale(now) && now.since(self.drained_at) > BEAT / 2 {
+            self.begin_drain(now, LOOK.0, LOOK.1 * share * window, delays);
+            self.is_look = true;
+        } else if now.since(self.empty_at) > delays.smoothed() * PATIENCE {
+            self.begin_drain(now, FIRST.0, FIRST.1 * share * window, delays);
         }
         false
     }
 
-    /// Makes room if it is due: soon at a good moment, later in any case.
-    fn drain(&mut self, now: Instant, window: f64, delays: &Delays, is_good: bool) {
-        let interval = if is_good { INTERVAL } else { INTERVAL * 4 };
-        if self.is_on && self.drains_until.is_none() && now.since(self.drained_at) >= interval {
-            self.begin_drain(now, window * DRAIN, DRAIN_TIME, delays);
-        }
-    }
-
-    fn begin_drain(&mut self, now: Instant, window: f64, round_trips: u32, delays: &Delays) {
+    fn begin_drain(&mut self, now: Instant, round_trips: u32, window: f64, delays: &Delays) {
+        self.is_look = false;
         self.drained_at = now;
         self.drains_until = Some(now + delays.smoothed() * round_trips);
-        self.drained = (window * delays.least_us() / delays.standing_us()) as f32;
+        self.drained = window as f32;
     }
 }
