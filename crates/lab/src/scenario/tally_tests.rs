@@ -155,6 +155,23 @@ fn large_messages_come_in_parts() {
     assert_eq!(tally.result().ghosts, 1);
 }
 
+#[test]
+fn what_came_before_the_measuring_stands_apart() {
+    let mut tally = tally("delivery = 'reliable'\nbounds_ms = [60]\n", 1, 1);
+    for (at, took, id) in [(500, 300, 0), (900, 200, 1), (1000, 50, 2)] {
+        let message = send(&mut tally, 0, at, id);
+        tally.on_message(0, Moment((at + took) * MS), &message);
+    }
+    let result = tally.result();
+    assert_eq!((result.messages_sent, result.messages_delivered), (1, 1));
+    assert_eq!((result.latency_ms.max, result.within[0].share), (Some(50.0), 1.0));
+    let settling = result.settling.unwrap();
+    assert_eq!((settling.messages, settling.messages_lost), (2, 0));
+    assert_eq!(settling.latency_ms.max, Some(300.0));
+    // What arrives while measured is measured, whenever it was sent.
+    assert_eq!((result.sent_bytes, result.goodput_bits_per_s), (300, 160.0));
+}
+
 /// A run: sessions whose messages take 50 ms and up to `spread(session)` more.
 fn run(seed: u64, sessions: u32, messages: u64, spread: impl Fn(u32) -> f64) -> StreamTally {
     let mut tally = tally("delivery = 'reliable'\ndeadline_ms = 100\n", sessions, seed);
@@ -244,7 +261,7 @@ fn results_have_exactly_the_documented_fields() {
     let message = send(&mut one, 0, 1000, 0);
     one.on_message(0, Moment(1050 * MS), &message);
     let text = serde_json::to_string(&one.result()).unwrap();
-    let reasons = "{\"queue\":0,\"loss\":0,\"delay\":0,\"path_down\":0,\"closed\":0,\"other\":0}";
+    let reasons = "{\"queue\":0,\"loss\":0,\"delay\":0,\"path_down\":0,\"thinned\":0,\"closed\":0,\"other\":0}";
     // One message says nothing of the median, and that the quantiles above it are hardly lower.
     let wilson = serde_json::to_string(&wilson(1, 1)).unwrap();
     let expected = format!(
@@ -256,7 +273,8 @@ fn results_have_exactly_the_documented_fields() {
          \"latency_ms_95\":{{\"p50\":[null,null],\"p95\":[null,null],\"p99\":[50.0,null],\"p99_5\":[50.0,null],\
          \"p99_9\":[50.0,null]}},\"deadline_ms\":100.0,\"on_time_target\":0.999,\"on_time_share\":1.0,\
          \"on_time_share_95\":{wilson},\"predicted_on_time_share\":null,\"within\":[{{\"bound_ms\":60.0,\"share\":1.0,\
-         \"share_95\":{wilson}}}],\"goodput_bits_per_s\":80.0,\"recovery_overhead\":null,\"encapsulation_overhead\":null}}"
+         \"share_95\":{wilson}}}],\"goodput_bits_per_s\":80.0,\
+         \"goodput_by_second_bits_per_s\":[800.0],\"quality_per_s\":null,\"weight\":1,\"settling\":null,\"recovery_overhead\":null,\"encapsulation_overhead\":null}}"
     );
     assert_eq!(text, expected);
     let read: super::StreamResult = serde_json::from_str(&text).unwrap();
