@@ -46,10 +46,10 @@ pub use endpoint::{
     ServerConfig, SessionId, ThinStreams, Transmit,
 };
 pub use handshake::{ConnectToken, SealedToken, ServerKey, TokenClaims, TokenError, TokenKey};
-pub use session::{CloseCode, CloseReason, Event, PathReport, SendError, SessionStats};
 pub use message::SharedContent;
+pub use session::{CloseCode, CloseReason, Event, PathReport, SendError, SessionStats};
 pub use stream::{
-    Cancel, Delivery, Fairness, Forecast, MessageId, MissReason, Outcome, SendOptions, StreamConfig,
-    StreamError, StreamId, StreamStats, WhenLate,
+    Cancel, Delivery, Fairness, Forecast, MessageId, MissReason, Outcome, SendOptions,
+    StreamConfig, StreamError, StreamId, StreamStats, WhenLate,
 };
 pub use time::Instant;

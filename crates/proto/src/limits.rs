@@ -33,9 +33,10 @@ pub const ORDERED_BYTES_MAX: usize = 512 * 1024;
 pub const ORDERED_MESSAGES_MAX: usize = 1 << 14;
 /// A sender never sends a symbol of a block more than this many numbers below its newest block.
 pub const BLOCK_WINDOW: u64 = 8192;
-/// Bytes that a session holds for its peer: blocks half received, messages half assembled, messages not yet taken. Twice the
-/// send queue and its padding, so that an honest sender is refused only when the application does not take its messages.
-pub const RECEIVE_MAX: usize = 2 * SEND_QUEUE_MAX + SEND_QUEUE_MAX / 2;
+/// Bytes that a session holds for its peer: blocks half received, messages half assembled or out of order, messages not yet
+/// taken. A sender's queue, its larger messages, what may wait in order, and as much again for padding and repair symbols:
+/// an honest sender is refused only when the application does not take its messages.
+pub const RECEIVE_MAX: usize = 4 * SEND_QUEUE_MAX;
 /// Messages of several blocks that a session holds half received; twice what a sender has in progress, since it may have
 /// given up some that the receiver has not heard of.
 pub const ASSEMBLIES_MAX: usize = 2 * LARGE_IN_PROGRESS_MAX;

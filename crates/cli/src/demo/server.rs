@@ -183,7 +183,13 @@ impl<'a> Server<'a> {
             stamp::write(&mut self.message, self.number, now.as_nanos());
             let sent = lane.sessions[client].map(|session| {
                 let endpoint = lane.driver.endpoint_mut();
-                endpoint.send(now, session, punctual_proto::StreamId::DEFAULT, &self.message, self.options)
+                endpoint.send(
+                    now,
+                    session,
+                    punctual_proto::StreamId::DEFAULT,
+                    &self.message,
+                    self.options,
+                )
             });
             match sent {
                 Some(Ok(_)) => {

@@ -103,7 +103,9 @@ impl Duo {
             match event {
                 Event::Connected { .. } if host == self.server => self.at_server = Some(session),
                 Event::Message { data, .. } => self.received.push((at, host, data)),
-                Event::Outcome { message, outcome, .. } => self.outcomes.push((message, outcome)),
+                Event::Outcome {
+                    message, outcome, ..
+                } => self.outcomes.push((message, outcome)),
                 Event::Closed { why } => self.closed.push((host, why)),
                 _ => {}
             }

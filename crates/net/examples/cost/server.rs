@@ -96,7 +96,13 @@ impl Server {
             let now = self.driver.now();
             let endpoint = self.driver.endpoint_mut();
             for &session in batch {
-                endpoint.send(now, session, punctual_proto::StreamId::DEFAULT, &self.data[..bytes], options)?;
+                endpoint.send(
+                    now,
+                    session,
+                    punctual_proto::StreamId::DEFAULT,
+                    &self.data[..bytes],
+                    options,
+                )?;
             }
             self.driver.send()?;
         }

@@ -68,7 +68,15 @@ fn messages_pass_and_memory_goes() {
                         let now = client.driver.now();
                         let within = SendOptions::within(Duration::from_secs(10));
                         let endpoint = client.driver.endpoint_mut();
-                        endpoint.send(now, session, punctual_proto::StreamId::DEFAULT, &[1; 700], within).unwrap();
+                        endpoint
+                            .send(
+                                now,
+                                session,
+                                punctual_proto::StreamId::DEFAULT,
+                                &[1; 700],
+                                within,
+                            )
+                            .unwrap();
                     }
                 }
                 Event::Outcome { outcome, .. } => {

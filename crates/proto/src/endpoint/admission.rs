@@ -175,6 +175,7 @@ impl Endpoint {
                     pool: &mut self.pool,
                     entropy: &mut self.entropy,
                     touched: &mut self.touched,
+                    has_budget: true,
                 };
                 let mut session =
                     Session::new(now, Role::Client, from, established, Vec::new(), &shared);
@@ -289,6 +290,7 @@ impl Endpoint {
             pool: &mut self.pool,
             entropy: &mut self.entropy,
             touched: &mut self.touched,
+            has_budget: true,
         };
         let session = Session::new(now, Role::Server, from, established, identity, &shared);
         self.table.fill(id, Slot::Session(Box::new(session)));

@@ -83,6 +83,10 @@ pub struct EndpointConfig {
     pub handshake_timeout: Duration,
     /// Packets after which a direction's keys are replaced.
     pub key_update_packets: u64,
+    /// What the way out of this endpoint carries, in bytes a second, headers included; all sessions together keep to it. Unknown
+    /// unless set: bursts of many sessions are then spread over half of the time that their deadlines leave. Set it a few
+    /// percent below the true rate of a server that broadcasts.
+    pub uplink_bytes_per_second: Option<u64>,
     /// What is done for thin streams; all of it unless set.
     pub thin_streams: ThinStreams,
 }
@@ -98,6 +102,7 @@ impl core::fmt::Debug for EndpointConfig {
             .field("keep_alive", &self.keep_alive)
             .field("handshake_timeout", &self.handshake_timeout)
             .field("key_update_packets", &self.key_update_packets)
+            .field("uplink_bytes_per_second", &self.uplink_bytes_per_second)
             .field("thin_streams", &self.thin_streams)
             .finish_non_exhaustive()
     }
@@ -133,6 +138,7 @@ impl EndpointConfig {
             keep_alive: Some(Duration::from_secs(10)),
             handshake_timeout: Duration::from_secs(5),
             key_update_packets: crate::session::KEY_UPDATE_PACKETS,
+            uplink_bytes_per_second: None,
             thin_streams: ThinStreams::default(),
         }
     }
@@ -169,6 +175,11 @@ impl EndpointConfig {
                 self.keep_alive
                     .is_none_or(|interval| interval < self.idle_timeout),
                 "keep_alive must be below idle_timeout",
+            ),
+            (
+                self.uplink_bytes_per_second
+                    .is_none_or(|rate| rate >= 10_000),
+                "uplink_bytes_per_second must be at least 10,000",
             ),
             (
                 self.key_update_packets >= 1000,

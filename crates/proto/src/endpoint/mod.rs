@@ -7,9 +7,11 @@
 mod admission;
 mod config;
 mod connecting;
+mod coordinator;
 mod routing;
 mod streams;
 mod timers;
+mod transmit;
 mod trims;
 
 use alloc::collections::VecDeque;
@@ -24,10 +26,12 @@ use crate::session::{
     CloseCode, CloseReason, Event, PathReport, SendError, Session, SessionStats, Shared,
 };
 use crate::stream::{Forecast, SendOptions};
-use crate::time::Instant;
+use crate::time::{Instant, earliest};
 use crate::wire::{ConnectionId, Header, Kind, classify};
 use admission::Admissions;
 use connecting::Connecting;
+use coordinator::Coordinator;
+pub(crate) use coordinator::Pending;
 use routing::{Slot, Table};
 use timers::TimerHeap;
 use trims::Trims;
@@ -141,6 +145,8 @@ pub struct Endpoint {
     cookies: CookieJar,
     /// Sessions that may have something to send.
     transmit_queue: VecDeque<u32>,
+    /// Sessions that wait for the uplink.
+    coordinator: Coordinator,
     /// Sessions that have events.
     event_queue: VecDeque<u32>,
     /// Events of sessions that are gone already, such as a connection attempt that failed.
@@ -159,6 +165,7 @@ impl Endpoint {
         let cookies = CookieJar::new(entropy.array());
         Self {
             table: Table::new(config.thread, config.sessions_max),
+            coordinator: Coordinator::new(config.uplink_bytes_per_second),
             config,
             entropy,
             pool: Pool::new(POOL_MAX),
@@ -231,6 +238,7 @@ impl Endpoint {
             pool: &mut self.pool,
             entropy: &mut self.entropy,
             touched: &mut self.touched,
+            has_budget: true,
         };
         if !session.handle_packet(now, from, ecn, &header, datagram, &mut shared) {
             self.stats.unauthentic += 1;
@@ -272,59 +280,6 @@ impl Endpoint {
         if has_events && !core::mem::replace(&mut entry.wants_event, true) {
             self.event_queue.push_back(index);
         }
-    }
-
-    /// The next datagram to send, written to `buffer` (at least [`crate::limits::MTU_MAX`] bytes).
-    ///
-    /// Datagrams of one session follow each other, so that equal ones can be handed to the kernel together.
-    pub fn poll_transmit(&mut self, now: Instant, buffer: &mut [u8]) -> Option<Transmit> {
-        if buffer.len() < usize::from(crate::limits::MTU_MAX) {
-            return None;
-        }
-        if let Some(transmit) = self.admissions.poll_transmit(buffer) {
-            return Some(transmit);
-        }
-        while let Some(&index) = self.transmit_queue.front() {
-            let (transmit, is_done) = self.transmit_from(now, index, buffer);
-            if is_done {
-                self.transmit_queue.pop_front();
-                if let Some(entry) = self.table.entry_mut(index) {
-                    entry.wants_transmit = false;
-                }
-                self.settle(index);
-            }
-            if transmit.is_some() {
-                return transmit;
-            }
-        }
-        None
-    }
-
-    /// The next datagram of a session, and whether there is none after it.
-    fn transmit_from(
-        &mut self,
-        now: Instant,
-        index: u32,
-        buffer: &mut [u8],
-    ) -> (Option<Transmit>, bool) {
-        let transmit = match self.table.entry_mut(index).map(|entry| &mut entry.slot) {
-            Some(Slot::Session(session)) => {
-                let mut shared = Shared {
-                    config: &self.config,
-                    pool: &mut self.pool,
-                    entropy: &mut self.entropy,
-                    touched: &mut self.touched,
-                };
-                let transmit = session.poll_transmit(now, buffer, &mut shared);
-                return (
-                    transmit,
-                    transmit.is_none() || session.has_nothing_to_send(now),
-                );
-            }
-            Some(Slot::Connecting(connecting)) => connecting.poll_transmit(now, buffer),
-            Some(Slot::Free) | None => None,
-        };
-        (transmit, transmit.is_none())
     }
 
     /// A session has sent what it could: its timer is set, and it goes if it is over.
@@ -382,7 +337,8 @@ impl Endpoint {
     /// When to call [`Endpoint::handle_timeout`]; may be early, never late. Ask after `poll_transmit` has answered `None`.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Instant> {
-        crate::time::earliest(self.timers.earliest(), self.admissions.poll_timeout())
+        let sessions = earliest(self.timers.earliest(), self.coordinator.poll_timeout());
+        earliest(sessions, self.admissions.poll_timeout())
     }
 
     /// Does what is due. Early calls are harmless.
@@ -407,6 +363,7 @@ impl Endpoint {
                         pool: &mut self.pool,
                         entropy: &mut self.entropy,
                         touched: &mut self.touched,
+                        has_budget: true,
                     };
                     session.handle_timeout(now, &mut shared);
                 }
@@ -442,6 +399,7 @@ impl Endpoint {
             pool: &mut self.pool,
             entropy: &mut self.entropy,
             touched: &mut self.touched,
+            has_budget: true,
         };
         let result = f(session, &mut shared);
         self.after_change(id.0);

@@ -20,6 +20,8 @@ pub(super) struct Entry {
     pub(super) slot: Slot,
     pub(super) wants_transmit: bool,
     pub(super) wants_event: bool,
+    /// It waits for the uplink.
+    pub(super) is_in_line: bool,
     /// When the session wants to be woken, as of when it last had nothing to send.
     pub(super) due: Option<Instant>,
     /// Something has happened since the last look at whether the session is quiet.
@@ -78,6 +80,7 @@ impl Table {
             slot: Slot::Free,
             wants_transmit: false,
             wants_event: false,
+            is_in_line: false,
             due: None,
             is_busy: false,
             is_slack: false,

@@ -104,12 +104,7 @@ impl Assemblies {
     }
 
     /// Joins, or hands on, the parts whose turn it is.
-    fn advance(
-        &mut self,
-        position: usize,
-        ready: &mut VecDeque<Ready>,
-        pool: &mut Pool,
-    ) -> Taken {
+    fn advance(&mut self, position: usize, ready: &mut VecDeque<Ready>, pool: &mut Pool) -> Taken {
         let assembly = &mut self.list[position];
         let Some(head) = assembly.head else {
             return Taken::Kept;
@@ -129,13 +124,15 @@ impl Assemblies {
             let offset = assembly.offset;
             assembly.offset += part.len();
             if head.message_len <= WHOLE_MAX {
-                if assembly.whole.capacity() == 0 {
-                    assembly.whole = pool.take(head.message_len);
-                }
-                assembly.whole.extend_from_slice(&part);
                 assembly.bytes += part.len();
                 self.held_bytes += part.len();
-                pool.give(part);
+                if offset == 0 {
+                    // It grows with what comes: a peer's word for a length reserves nothing.
+                    assembly.whole = part;
+                } else {
+                    assembly.whole.extend_from_slice(&part);
+                    pool.give(part);
+                }
             } else {
                 ready.push_back(Ready::Piece {
                     head,
@@ -177,7 +174,11 @@ impl Assemblies {
         aborted: &mut VecDeque<Ready>,
         pool: &mut Pool,
     ) {
-        self.drop_where(|first_block, _| first_blocks.contains(&first_block), aborted, pool);
+        self.drop_where(
+            |first_block, _| first_blocks.contains(&first_block),
+            aborted,
+            pool,
+        );
     }
 
     /// Lets go of the messages that a newer one, which begins with `newest`, supersedes.

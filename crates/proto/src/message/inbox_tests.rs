@@ -150,12 +150,7 @@ fn a_large_message_is_assembled_from_blocks_in_any_order() {
     let mut pool = Pool::new(1 << 20);
     let mut inbox = Inbox::default();
     let content: Vec<u8> = (0..5000u32).map(|i| (i % 241) as u8).collect();
-    let first = block(
-        40,
-        2,
-        &first(9, 5000),
-        &content[..2000],
-    );
+    let first = block(40, 2, &first(9, 5000), &content[..2000]);
     let second = block(41, 2, &later(1), &content[2000..4001]);
     let third = block(42, 1, &later(2), &content[4001..]);
     assert_eq!(take(&mut inbox, &third, 0, &mut pool), Taken::Kept);
@@ -173,12 +168,7 @@ fn sequence_wrap_of_block_numbers() {
     let mut pool = Pool::new(1 << 20);
     let mut inbox = Inbox::default();
     for number in 0..200_000u64 {
-        let block = block(
-            number,
-            1,
-            &first(0, 4),
-            &[1, 2, 3, 4],
-        );
+        let block = block(number, 1, &first(0, 4), &[1, 2, 3, 4]);
         assert_eq!(
             take(&mut inbox, &block, 0, &mut pool),
             Taken::Ready,
@@ -196,12 +186,7 @@ fn holes_are_forgotten_behind_the_window() {
     let mut pool = Pool::new(1 << 20);
     let mut inbox = Inbox::default();
     for number in (0..100_000u64).step_by(2) {
-        let block = block(
-            number,
-            1,
-            &first(0, 1),
-            &[1],
-        );
+        let block = block(number, 1, &first(0, 1), &[1]);
         assert_eq!(take(&mut inbox, &block, 0, &mut pool), Taken::Ready);
         message(&mut inbox);
         assert!(inbox.done.words.len() <= BLOCK_WINDOW as usize / 64 + 1);

@@ -20,8 +20,8 @@ mod queue;
 
 use alloc::vec::Vec;
 
-pub(crate) use queue::{Entry, Item};
 use queue::Queue;
+pub(crate) use queue::{Entry, Item};
 
 use crate::limits::STREAMS_MAX;
 use crate::stream::StreamId;
@@ -236,6 +236,11 @@ impl Schedule {
     /// The entry that goes next.
     pub(crate) fn first(&self) -> Option<(StreamId, Entry)> {
         self.find(1, |_| true)
+    }
+
+    /// The earliest deadline of a stream's next message.
+    pub(crate) fn earliest_deadline(&self) -> Option<Instant> {
+        self.by_deadline.first().map(|entry| entry.0)
     }
 
     /// What a stream has to send, in its order.

@@ -60,10 +60,7 @@ impl Queue {
 
     /// Takes out the entry of the same key, as it was put in.
     pub(super) fn remove(&mut self, entry: &Entry) -> Option<Entry> {
-        let at = self
-            .0
-            .binary_search_by_key(&entry.key(), Entry::key)
-            .ok()?;
+        let at = self.0.binary_search_by_key(&entry.key(), Entry::key).ok()?;
         self.0.remove(at)
     }
 

@@ -16,7 +16,11 @@ fn entry(position: u64, importance: u8, deadline: Instant) -> Entry {
 }
 
 fn position(schedule: &Schedule) -> u64 {
-    schedule.first().expect("something is to be sent").1.position
+    schedule
+        .first()
+        .expect("something is to be sent")
+        .1
+        .position
 }
 
 /// Sends the first entry and charges `bytes` for it.
@@ -159,7 +163,10 @@ fn a_deadline_goes_first_until_its_stream_is_far_ahead_of_its_share() {
         schedule.push(StreamId(1), entry(5000 + id, 128, at(100)));
     }
     let first: Vec<u16> = (0..60).map(|_| send(&mut schedule, 1000).0).collect();
-    assert!(first.iter().all(|stream| *stream == 1), "a burst goes at once");
+    assert!(
+        first.iter().all(|stream| *stream == 1),
+        "a burst goes at once"
+    );
     let later: Vec<u16> = (0..1000).map(|_| send(&mut schedule, 1000).0).collect();
     let share = later.iter().filter(|stream| **stream == 1).count();
     assert!((495..=510).contains(&share), "{share} of 1000 afterwards");

@@ -340,9 +340,7 @@ impl Session {
         match options.within {
             Some(within) => {
                 let margin = self.clock.residual(now).unwrap_or_default();
-                self.path
-                    .rounds_within(within.saturating_sub(wait), margin)
-                    == 0
+                self.path.rounds_within(within.saturating_sub(wait), margin) == 0
                     || wait > SHORT_BUDGET.max(within / 4)
             }
             None => wait > SHORT_BUDGET.max(self.path.rtt.smoothed() / 2),

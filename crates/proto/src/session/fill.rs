@@ -12,7 +12,9 @@ use crate::recovery::SymbolRef;
 use crate::schedule::{Entry, Item};
 use crate::stream::Fairness;
 use crate::time::Instant;
-use crate::wire::{HEADER_LEN_MAX, Preamble, SYMBOL_HEADER, Symbol, TAG_LEN, Writer, symbol_overhead};
+use crate::wire::{
+    HEADER_LEN_MAX, Preamble, SYMBOL_HEADER, Symbol, TAG_LEN, Writer, symbol_overhead,
+};
 
 /// Entries of each stream that are looked at for the spare room of a packet.
 const LOOKAHEAD: usize = 8;
@@ -209,7 +211,13 @@ impl Session {
             None => Some(now.since(message.accepted_at)),
         };
         message.first_sent_at.get_or_insert(now);
-        self.account(slot, picks.symbols[picks.count - 1], len, begun, picks.count == 1);
+        self.account(
+            slot,
+            picks.symbols[picks.count - 1],
+            len,
+            begun,
+            picks.count == 1,
+        );
     }
 
     /// Counts a symbol, and charges its stream for it. `begun`: it is the message's first, and waited so long. The first symbol of
@@ -299,7 +307,11 @@ impl Session {
                 // What is on its way is waited for.
                 block.round_ends = Some(ends);
             }
-            let stream = self.traffic.outbox.message(slot).map(|message| message.stream);
+            let stream = self
+                .traffic
+                .outbox
+                .message(slot)
+                .map(|message| message.stream);
             if let Some(stream) = stream.and_then(|id| self.traffic.streams.get_mut(id)) {
                 stream.stats.on_symbol(len, true);
             }

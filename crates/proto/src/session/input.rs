@@ -315,12 +315,11 @@ impl Session {
                     self.push_message(stream, data);
                 }
             }
-            Order::Newest | Order::Key(_) => self.traffic.inbox.drop_superseded(
-                stream,
-                order,
-                first_block,
-                shared.pool,
-            ),
+            Order::Newest | Order::Key(_) => {
+                self.traffic
+                    .inbox
+                    .drop_superseded(stream, order, first_block, shared.pool)
+            }
         }
     }
 

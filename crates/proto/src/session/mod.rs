@@ -109,6 +109,8 @@ pub(crate) struct Shared<'a> {
     pub(crate) entropy: &'a mut Entropy,
     /// Scratch for block numbers.
     pub(crate) touched: &'a mut Vec<u64>,
+    /// Symbols may leave, as far as the endpoint is concerned.
+    pub(crate) has_budget: bool,
 }
 
 /// Packets taken for lost are remembered at least this long.
@@ -236,6 +238,8 @@ struct Traffic {
     /// The application takes no messages for now; all other events go on.
     holds_messages: bool,
     timers: BinaryHeap<Reverse<(Instant, Due)>>,
+    /// Symbols could leave if the endpoint had room for them on its way out.
+    awaits_budget: bool,
     /// When the pacer lets the next packet go, if one waits.
     paced_until: Option<Instant>,
 }
@@ -369,9 +373,7 @@ impl Session {
     /// The first event that is no message. The end of the session stays behind the messages before it.
     fn pop_other(&mut self) -> Option<Event> {
         let events = &mut self.traffic.events;
-        let position = events
-            .iter()
-            .position(|event| !is_content(event))?;
+        let position = events.iter().position(|event| !is_content(event))?;
         if position > 0 && matches!(events[position], Event::Closed { .. }) {
             return None;
         }

@@ -4,7 +4,7 @@
 use core::net::SocketAddr;
 
 use super::{Run, Session, Shared, State};
-use crate::endpoint::{Ecn, Transmit};
+use crate::endpoint::{Ecn, Pending, Transmit};
 use crate::limits::{ABANDONS_PER_PACKET, MTU_MIN, UDP_IP_HEADER};
 use crate::path::{Blocked, Validation};
 use crate::recovery::SentPacket;
@@ -106,7 +106,7 @@ impl Session {
         shared: &mut Shared<'_>,
     ) -> Option<Draft> {
         self.traffic.paced_until = None;
-        let has_symbols = self.may_send_symbols(now);
+        let has_symbols = self.may_send_symbols(now, shared.has_budget);
         let room = self.packet_len_max().min(buffer.len()) - TAG_LEN;
         let wants_control = self.ack.is_due
             || self.control.ping
@@ -135,7 +135,8 @@ impl Session {
     }
 
     /// Whether the schedule's first symbol may leave now; notes until when the pacer holds it.
-    fn may_send_symbols(&mut self, now: Instant) -> bool {
+    fn may_send_symbols(&mut self, now: Instant, has_budget: bool) -> bool {
+        self.traffic.awaits_budget = false;
         if self.traffic.schedule.is_empty() {
             return false;
         }
@@ -147,13 +148,37 @@ impl Session {
             return false;
         };
         match self.path.may_send(now, size) {
-            Ok(()) => true,
+            Ok(()) => {
+                self.traffic.awaits_budget = !has_budget;
+                has_budget
+            }
             Err(Blocked::Window) => false,
             Err(Blocked::Pacing { until }) => {
                 self.traffic.paced_until = Some(until);
                 false
             }
         }
+    }
+
+    /// What is ready to leave and waits for the endpoint's way out, if anything does. `is_told`: the last `poll_transmit` was
+    /// without budget, and has found out.
+    pub(crate) fn poll_pending(&mut self, now: Instant, is_told: bool) -> Option<Pending> {
+        if !matches!(self.state, State::Open | State::Finishing { .. }) {
+            return None;
+        }
+        if !is_told {
+            // Without budget the answer is no, and notes whether that alone is why.
+            self.may_send_symbols(now, false);
+        }
+        if !self.traffic.awaits_budget {
+            return None;
+        }
+        let deadline = self.traffic.schedule.earliest_deadline();
+        let way = self.path.one_way_delay();
+        Some(Pending {
+            bytes: self.traffic.schedule.bytes_before(false),
+            slack: deadline.map(|deadline| deadline.since(now).saturating_sub(way)),
+        })
     }
 
     fn write_control(&mut self, now: Instant, draft: &mut Draft, writer: &mut Writer<'_>) {

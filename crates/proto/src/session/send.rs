@@ -352,15 +352,13 @@ fn body(
             };
             Body::Whole(encode(&preamble, data, shared.pool))
         }
-        Content::Bytes(data) => Body::Large(Box::new(Large::new(
-            Source::Owned(Vec::from(data)),
-            len,
-        ))),
+        Content::Bytes(data) => {
+            Body::Large(Box::new(Large::new(Source::Owned(Vec::from(data)), len)))
+        }
         Content::Shared(data) => Body::Large(Box::new(Large::new(Source::Shared(data), len))),
-        Content::Later(_) => Body::Large(Box::new(Large::new(
-            Source::Appended(VecDeque::new()),
-            len,
-        ))),
+        Content::Later(_) => {
+            Body::Large(Box::new(Large::new(Source::Appended(VecDeque::new()), len)))
+        }
     }
 }
 

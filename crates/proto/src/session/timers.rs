@@ -102,7 +102,13 @@ impl Session {
         }
     }
 
-    fn handle_due_block(&mut self, now: Instant, at: Instant, number: u64, shared: &mut Shared<'_>) {
+    fn handle_due_block(
+        &mut self,
+        now: Instant,
+        at: Instant,
+        number: u64,
+        shared: &mut Shared<'_>,
+    ) {
         let Some(block) = self.traffic.outbox.block_mut(number) else {
             return;
         };
@@ -147,7 +153,9 @@ impl Session {
         if let Some(drop_at) = message.drop_at() {
             // Entries of messages that are long gone stay in the heap until their time: not for longer than this.
             let at = drop_at.min(now + QUEUED_LOOK);
-            self.traffic.timers.push(Reverse((at, Due::Message(message.id))));
+            self.traffic
+                .timers
+                .push(Reverse((at, Due::Message(message.id))));
         }
     }
 

@@ -241,7 +241,10 @@ mod tests {
             incoming.judge(0, Order::Sequence(far), 0),
             Verdict::Malformed
         );
-        assert_eq!(incoming.judge(0, Order::Sequence(far - 1), 0), Verdict::Later);
+        assert_eq!(
+            incoming.judge(0, Order::Sequence(far - 1), 0),
+            Verdict::Later
+        );
     }
 
     #[test]

@@ -174,7 +174,10 @@ impl core::fmt::Display for StreamError {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
             Self::TooManyStreams { limit } => {
-                write!(f, "the session already has its {limit} streams: close one first")
+                write!(
+                    f,
+                    "the session already has its {limit} streams: close one first"
+                )
             }
             Self::AlreadyOpen { number } => write!(f, "stream {number} is already open"),
             Self::Number { max } => write!(f, "a stream's number must be 0 to {max}"),

@@ -235,7 +235,6 @@ impl Streams {
     }
 }
 
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -275,7 +274,10 @@ mod tests {
     #[test]
     fn a_stream_costs_little() {
         let bytes = size_of::<OutgoingStream>() + size_of::<Option<Box<OutgoingStream>>>();
-        assert!(bytes <= 440, "{bytes} bytes, before its place in the schedule");
+        assert!(
+            bytes <= 440,
+            "{bytes} bytes, before its place in the schedule"
+        );
     }
 
     #[test]

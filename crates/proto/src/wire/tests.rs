@@ -305,7 +305,10 @@ fn oversized_fields() {
     );
     let preamble = |bytes: &[u8]| Preamble::decode(&mut Reader::new(bytes));
     assert!(preamble(&[0x01, 0x44, 0x00, 0]).is_err(), "stream 1,024");
-    assert!(preamble(&[0x08, 0]).is_err(), "a void without a sequence number");
+    assert!(
+        preamble(&[0x08, 0]).is_err(),
+        "a void without a sequence number"
+    );
     assert!(preamble(&[0x0a, 0, 0, 1]).is_err(), "a void with content");
     assert!(preamble(&[0x10, 0]).is_err(), "an unknown flag");
     assert!(preamble(&[0x80, 0, 0]).is_err(), "the first block again");

@@ -1,0 +1,106 @@
+//! Whose datagram is next: sessions in the order of their changes, or, while the way out is short, in the coordinator's line.
+
+use super::{Ecn, Endpoint, Slot, Transmit};
+use crate::limits::UDP_IP_HEADER;
+use crate::session::Shared;
+use crate::time::Instant;
+
+impl Endpoint {
+    /// The next datagram to send, written to `buffer` (at least [`crate::limits::MTU_MAX`] bytes).
+    ///
+    /// Datagrams of one session follow each other, so that equal ones can be handed to the kernel together.
+    pub fn poll_transmit(&mut self, now: Instant, buffer: &mut [u8]) -> Option<Transmit> {
+        if buffer.len() < usize::from(crate::limits::MTU_MAX) {
+            return None;
+        }
+        if let Some(transmit) = self.admissions.poll_transmit(buffer) {
+            return Some(transmit);
+        }
+        loop {
+            // While sessions wait in line, newcomers send no symbols before they have got in line.
+            let is_alone = self.table.len() == 1 && self.config.uplink_bytes_per_second.is_none();
+            let is_free =
+                is_alone || (!self.coordinator.is_waiting() && self.coordinator.may_send(now));
+            let Some(&index) = self.transmit_queue.front() else {
+                break;
+            };
+            let (transmit, is_done) = self.transmit_from(now, index, is_free, buffer);
+            if is_done {
+                self.transmit_queue.pop_front();
+                if let Some(entry) = self.table.entry_mut(index) {
+                    entry.wants_transmit = false;
+                }
+                self.line_up(now, index, true);
+                self.settle(index);
+            }
+            if transmit.is_some() {
+                return transmit;
+            }
+        }
+        while self.coordinator.is_waiting() && self.coordinator.may_send(now) {
+            let Some(index) = self.coordinator.next() else {
+                break;
+            };
+            if let Some(entry) = self.table.entry_mut(index) {
+                entry.is_in_line = false;
+            }
+            let (transmit, _) = self.transmit_from(now, index, true, buffer);
+            self.line_up(now, index, false);
+            self.settle(index);
+            if transmit.is_some() {
+                return transmit;
+            }
+        }
+        None
+    }
+
+    /// A session that has symbols to send, and may by its own window and pace, waits for its turn.
+    fn line_up(&mut self, now: Instant, index: u32, is_new: bool) {
+        let Some(entry) = self.table.entry_mut(index) else {
+            return;
+        };
+        let Slot::Session(session) = &mut entry.slot else {
+            return;
+        };
+        if entry.is_in_line {
+            return;
+        }
+        if let Some(pending) = session.poll_pending(now, is_new) {
+            entry.is_in_line = true;
+            self.coordinator.wait(now, index, pending, is_new);
+        }
+    }
+
+    /// The next datagram of a session, and whether there is none after it. `has_budget`: it may hold symbols.
+    fn transmit_from(
+        &mut self,
+        now: Instant,
+        index: u32,
+        has_budget: bool,
+        buffer: &mut [u8],
+    ) -> (Option<Transmit>, bool) {
+        let (transmit, is_done) = match self.table.entry_mut(index).map(|entry| &mut entry.slot) {
+            Some(Slot::Session(session)) => {
+                let mut shared = Shared {
+                    config: &self.config,
+                    pool: &mut self.pool,
+                    entropy: &mut self.entropy,
+                    touched: &mut self.touched,
+                    has_budget,
+                };
+                let transmit = session.poll_transmit(now, buffer, &mut shared);
+                let is_done = transmit.is_none() || session.has_nothing_to_send(now);
+                (transmit, is_done)
+            }
+            Some(Slot::Connecting(connecting)) => {
+                let transmit = connecting.poll_transmit(now, buffer);
+                (transmit, transmit.is_none())
+            }
+            Some(Slot::Free) | None => (None, true),
+        };
+        if let Some(transmit) = transmit.filter(|transmit| transmit.ecn != Ecn::NotEct) {
+            self.coordinator.on_sent(transmit.len + UDP_IP_HEADER);
+        }
+        (transmit, is_done)
+    }
+}
