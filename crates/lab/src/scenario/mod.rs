@@ -1,11 +1,13 @@
 //! Scenarios: several streams of several kinds in many sessions, over one network, from a file.
 //!
-//! In: the text of a scenario file ([`Scenario::open`]; `file.rs` is the format, `scenarios/` has examples). Out, stream by stream:
-//! messages in virtual time ([`Schedule`]), and in the end what became of them ([`StreamTally`], [`StreamResult`]). `spec.rs` is what a scenario is,
-//! `check/` makes it from the file, `error.rs` says what is wrong with a file and where. `traffic.rs` draws messages, `schedule.rs` puts those of
-//! all streams in order,
-//! `shape.rs` has the traffic of ten games, on `curve.rs` and `sizes.rs`. `stamp.rs` marks messages, so that the tally knows them
-//! again.
+//! In: the text of a scenario file ([`Scenario::open`]; `file.rs` is the format, `scenarios/` has examples). Out: [`run`] plays it with
+//! one or several seeds and says what became of each stream ([`ScenarioResult`]).
+//!
+//! `spec.rs` is what a scenario is, `check/` makes it from the file, `error.rs` says what is wrong with a file and where. `traffic.rs`
+//! draws messages, `schedule.rs` puts those of all streams in order, `shape.rs` has the traffic of ten games, on `curve.rs` and
+//! `sizes.rs`. `single.rs` plays one seed, in the protocol's words by `protocol.rs`; `run.rs` pools several. `tally.rs` counts what
+//! became of the messages, which `stamp.rs` marks so that it knows them again; `result.rs` has a stream's numbers, `summary.rs` all
+//! others. `thin_streams.rs` is the study of thin streams.
 
 mod check;
 mod curve;
@@ -22,6 +24,7 @@ mod spec;
 pub mod stamp;
 mod summary;
 mod tally;
+mod thin_streams;
 mod traffic;
 
 #[cfg(test)]
@@ -39,4 +42,5 @@ pub use sizes::{Sizes, Spread};
 pub use spec::{Bottleneck, DeliveryMode, FairnessMeasure, Rivals, Scenario, StreamSpec, Thin};
 pub use summary::{LinkResult, MeanMinMax, RivalsResult, RunResult, ScenarioResult};
 pub use tally::{Fate, ProtocolCounts, Reason, StreamTally};
+pub use thin_streams::{Remedies, ThinResult, ThinResults, ThinStudy, thin_streams};
 pub use traffic::{Due, Generator, Next, Pattern, Source, Traffic};

@@ -121,7 +121,10 @@ impl<'a> Stage<'a> {
             policies.clone(),
             ServerConfig::new(key.clone()),
         );
-        let server = world.add_server(with_thin(config, scenario.thin));
+        let server = world.add_server(EndpointConfig {
+            uplink_bytes_per_second: scenario.uplink_bits_per_second.map(|bits| bits / 8),
+            ..with_thin(config, scenario.thin)
+        });
         let hungry = scenario.streams.iter();
         let hungry = hungry.filter(|stream| stream.traffic.pattern == Pattern::Saturate);
         let hungry = hungry.count() as f64;

@@ -164,7 +164,10 @@ fn what_came_before_the_measuring_stands_apart() {
     }
     let result = tally.result();
     assert_eq!((result.messages_sent, result.messages_delivered), (1, 1));
-    assert_eq!((result.latency_ms.max, result.within[0].share), (Some(50.0), 1.0));
+    assert_eq!(
+        (result.latency_ms.max, result.within[0].share),
+        (Some(50.0), 1.0)
+    );
     let settling = result.settling.unwrap();
     assert_eq!((settling.messages, settling.messages_lost), (2, 0));
     assert_eq!(settling.latency_ms.max, Some(300.0));

@@ -73,6 +73,10 @@ pub(super) fn scenario(raw: file::File, stem: &str) -> Result<Scenario, Problem>
         direction,
         policy,
         uplink_bits_per_second: match raw.uplink_mbit_per_s {
+            // The protocol's least.
+            Some(rate) if rate < 0.08 => {
+                return Err(top.range("uplink_mbit_per_s", "a number from 0.08 to 1000000", rate));
+            }
             Some(rate) => Some(megabits(&top, "uplink_mbit_per_s", rate)?),
             None => None,
         },
