@@ -17,39 +17,17 @@ fn plain(rtt: Duration) -> PathSpec {
 struct Alone {
     used: f64,
     wait_p99_ms: f64,
-    wait_max_ms: f64,
     small_p50_ms: f64,
     small_p99_ms: f64,
     dropped: u64,
-    marked: u64,
 }
 
 fn alone(seed: u64, path: &PathSpec, rtt: Duration, link: LinkSpec) -> Alone {
     let mut bulk = Bulk::new(seed, rtt, link);
     bulk.download(path, Duration::ZERO);
-    bulk.run(ms(500));
-    if std::env::var("TRACE").is_err() {
-        bulk.run(sec(3));
-    }
+    bulk.run(sec(4));
     bulk.restart();
     bulk.small_every(ms(20));
-    if std::env::var("TRACE").is_ok() {
-        let mut last = 0;
-        for _ in 0..200 {
-            bulk.run(ms(50));
-            let link = bulk.world.link(bulk.link);
-            let bytes = link.stats().bytes;
-            println!(
-                "{:.2} window {} queue {:.2} rate {:.2} lost {}",
-                bulk.world.now().0 as f64 / 1e9,
-                bulk.path_window(0),
-                link.queue_delay(bulk.world.now()).as_secs_f64() * 1e3,
-                (bytes - last) as f64 * 8.0 / 0.05 / 1e6,
-                bulk.stats(0).packets_lost,
-            );
-            last = bytes;
-        }
-    }
     bulk.run(sec(30));
     let link = bulk.world.link(bulk.link);
     let quantile =
@@ -57,77 +35,66 @@ fn alone(seed: u64, path: &PathSpec, rtt: Duration, link: LinkSpec) -> Alone {
     let result = Alone {
         used: link.utilisation(bulk.world.now()),
         wait_p99_ms: quantile(&link.stats().waits, 0.99),
-        wait_max_ms: link.stats().queue_max.as_secs_f64() * 1e3,
         small_p50_ms: quantile(&bulk.small, 0.5),
         small_p99_ms: quantile(&bulk.small, 0.99),
         dropped: link.stats().dropped,
-        marked: link.stats().marked,
     };
     println!(
         "seed {seed} {:.0} Mbit/s {rtt:?}: used {:.3} wait p99 {:.2} max {:.2} ms, small p50 {:.2} p99 {:.2} ms, dropped {} marked {} lost {} of {}",
         link.spec().rate_bits_per_second as f64 / 1e6,
         result.used,
         result.wait_p99_ms,
-        result.wait_max_ms,
+        link.stats().queue_max.as_secs_f64() * 1e3,
         result.small_p50_ms,
         result.small_p99_ms,
         result.dropped,
-        result.marked,
+        link.stats().marked,
         bulk.stats(0).packets_lost,
         bulk.stats(0).packets_sent,
     );
     result
 }
 
+/// Goal: a download uses the link and does not hurt the game, also where 2 % are lost by chance.
 #[test]
-fn print_alone() {
+fn a_download_leaves_room_for_small_messages() {
     for seed in 1..=3 {
-        let lossy = path(ms(130), |c| c.loss = LossModel::Uniform(0.02));
-        alone(
-            seed,
-            &lossy,
-            ms(130),
-            LinkSpec::drop_tail(8_000_000, ms(130), 1.0),
-        );
+        for loss in [0.0, 0.02] {
+            let network = path(ms(130), |c| c.loss = LossModel::Uniform(loss));
+            let link = LinkSpec::drop_tail(8_000_000, ms(130), 1.0);
+            let result = alone(seed, &network, ms(130), link);
+            assert!(result.used >= 0.92, "{}", result.used);
+            assert!(result.wait_p99_ms <= 7.5, "{}", result.wait_p99_ms);
+            // Half the round trip, and 10 %; the worst of the seeds is at 73.0.
+            assert!(result.small_p50_ms <= 71.5, "{}", result.small_p50_ms);
+            assert!(result.small_p99_ms <= 73.5, "{}", result.small_p99_ms);
+        }
     }
-    alone(
-        1,
-        &plain(ms(130)),
-        ms(130),
-        LinkSpec::drop_tail(8_000_000, ms(130), 1.0),
-    );
-    alone(
-        1,
-        &plain(ms(20)),
-        ms(20),
-        LinkSpec::drop_tail(50_000_000, ms(20), 1.0),
-    );
-    let wifi = path(ms(40), |c| {
-        c.delay = punctual_lab::channel::DelayModel::Normal {
-            mean: ms(25),
-            sd: ms(5),
-            min: ms(20),
-        };
-    });
-    println!("coherent jitter");
-    alone(
-        1,
-        &wifi,
-        ms(40),
-        LinkSpec::drop_tail(8_000_000, ms(40), 1.0),
-    );
-    let wifi = path(ms(40), |c| c.jitter = ms(10));
-    println!("reordering jitter");
-    alone(
-        1,
-        &wifi,
-        ms(40),
-        LinkSpec::drop_tail(8_000_000, ms(40), 1.0),
-    );
-    println!("ecn");
+}
+
+#[test]
+fn a_download_on_a_short_fast_path() {
+    let link = LinkSpec::drop_tail(50_000_000, ms(20), 1.0);
+    let result = alone(1, &plain(ms(20)), ms(20), link);
+    assert!(result.used >= 0.92 && result.wait_p99_ms <= 2.5);
+}
+
+/// Goal: a path whose packets vary by 10 ms each way, and overtake each other, still carries most of its rate.
+#[test]
+fn a_download_over_a_jittery_path() {
+    let network = path(ms(40), |c| c.jitter = ms(10));
+    let link = LinkSpec::drop_tail(8_000_000, ms(40), 1.0);
+    let result = alone(1, &network, ms(40), link);
+    assert!(result.used >= 0.6, "{}", result.used);
+}
+
+/// Goal: a link that marks loses nothing once the start is over.
+#[test]
+fn marks_stand_in_for_losses() {
     let mut link = LinkSpec::drop_tail(10_000_000, ms(40), 1.0);
     link.ecn_mark_bytes = Some(link.queue_bytes / 10);
-    alone(1, &plain(ms(40)), ms(40), link);
+    let result = alone(1, &plain(ms(40)), ms(40), link);
+    assert!(result.used > 0.85 && result.dropped == 0);
 }
 
 fn beside(seed: u64, ours: usize, rivals: usize, products: f64) -> (f64, f64, f64) {
@@ -144,18 +111,6 @@ fn beside(seed: u64, ours: usize, rivals: usize, products: f64) -> (f64, f64, f6
     }
     bulk.run(sec(20));
     bulk.restart();
-    if std::env::var("TRACE").is_ok() {
-        for _ in 0..200 {
-            bulk.run(ms(50));
-            let queue = bulk.world.link(bulk.link).queue_delay(bulk.world.now());
-            let windows: Vec<u64> = (0..ours).map(|i| bulk.path_window(i)).collect();
-            println!(
-                "{:.2} queue {:.1} windows {windows:?}",
-                bulk.world.now().0 as f64 / 1e9,
-                queue.as_secs_f64() * 1e3,
-            );
-        }
-    }
     let before = (bulk.received(), bulk.rivals_received());
     bulk.run(sec(60));
     let mine = gained(&before.0, &bulk.received());
@@ -176,36 +131,27 @@ fn beside(seed: u64, ours: usize, rivals: usize, products: f64) -> (f64, f64, f6
     (share, jain(&mine), jain(&theirs))
 }
 
+/// Goal: beside as many CUBIC flows, ours together get within 23 % of half, and share it evenly.
 #[test]
-fn one_alone() {
-    alone(
-        2,
-        &path(ms(130), |c| c.loss = LossModel::Uniform(0.02)),
-        ms(130),
-        LinkSpec::drop_tail(8_000_000, ms(130), 1.0),
-    );
-}
-
-#[test]
-fn print_beside() {
+fn downloads_beside_tcp_take_their_share() {
     for products in [0.5, 1.0, 4.0] {
+        let (_, _, baseline) = beside(1, 0, 16, products);
+        assert!(baseline >= 0.95, "{baseline}");
         for seed in 1..=2 {
-            beside(seed, 8, 8, products);
+            let (share, ours, _) = beside(seed, 8, 8, products);
+            assert!((0.77..=1.23).contains(&share), "{products}: {share}");
+            assert!(ours >= 0.95, "{products}: {ours}");
         }
-        beside(1, 0, 16, products);
     }
 }
 
+/// Goal: downloads alone share evenly, starve nobody, and use the link.
 #[test]
-fn one_beside() {
-    beside(1, 4, 0, 1.0);
-}
-
-#[test]
-fn print_ours() {
+fn downloads_share_evenly() {
     for products in [0.5, 1.0, 4.0] {
         for ours in [2, 4, 16] {
-            beside(1, ours, 0, products);
+            let (_, even, _) = beside(1, ours, 0, products);
+            assert!(even >= 0.95, "{ours} at {products}: {even}");
         }
     }
 }

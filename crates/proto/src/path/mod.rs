@@ -86,11 +86,11 @@ impl Path {
         1 + rounds.min(99) as u16
     }
 
-    /// How long it takes to send so many bytes at the present rate: a window each round trip.
+    /// How long it takes to send so many bytes at the present rate.
     pub(crate) fn time_to_send(&self, bytes: u64) -> Duration {
-        let rtt = u128::from(nanos(self.rtt.smoothed()));
-        let wait = u128::from(bytes) * rtt / u128::from(self.congestion.window().max(1));
-        Duration::from_nanos(u64::try_from(wait).unwrap_or(u64::MAX))
+        let rate = self.congestion.pacing_rate(self.rtt.smoothed());
+        let seconds = bytes as f64 / rate.max(1.0);
+        Duration::from_secs_f64(seconds.min(3600.0))
     }
 
     fn one_way_delay_min(&self) -> Duration {

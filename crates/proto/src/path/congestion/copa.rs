@@ -7,7 +7,7 @@ use super::delays::Delays;
 use crate::time::Instant;
 
 /// Packets that a flow wants in the queue are 1/`DELTA`. The paper's default is 0.5.
-const DELTA: f64 = 1.25;
+const DELTA: f64 = 1.0;
 /// Round trips in one direction before the velocity doubles.
 const PATIENCE: u8 = 3;
 /// A window does not change by more than this share of itself in a round trip.

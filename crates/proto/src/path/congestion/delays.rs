@@ -62,7 +62,7 @@ const OWN_MAX_US: f64 = 2_000.0;
 /// What a jittery path adds to the least on average, in units of its mean change within a quarter of a round trip.
 const NOISE_GAIN: f64 = 8.0;
 /// No more than this is taken for noise, in microseconds.
-const NOISE_MAX_US: f64 = 15_000.0;
+const NOISE_MAX_US: f64 = 4_000.0;
 
 /// What Copa asks of round trips.
 #[derive(Clone, Copy, Default)]
@@ -135,7 +135,7 @@ impl Delays {
         }
         let turns = (change < 0) != (change_then < 0);
         let noise = change.abs().min(change_then.abs()) as f32;
-        self.noise_us += (noise * f32::from(u8::from(turns)) - self.noise_us) / 16.0;
+        self.noise_us += (noise * f32::from(u8::from(turns)) - self.noise_us) / 64.0;
     }
 
     pub(super) const fn is_known(&self) -> bool {

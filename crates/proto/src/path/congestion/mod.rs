@@ -36,6 +36,14 @@ const INITIAL: f64 = 10.0 * PACKET;
 const MINIMUM: f64 = 2.0 * PACKET;
 /// While room is made, at least one packet of the largest size is under way.
 const ONE: f64 = 1500.0;
+/// Windows a round trip at which packets leave: enough to double, enough to rise, and as RFC 9002 section 7.7 has it.
+const START_GAIN: f64 = 2.0;
+const COPA_GAIN: f64 = 1.1;
+const COMPETING_GAIN: f64 = 1.25;
+/// What may leave back to back while the window is in use: two packets.
+const BURST_MIN: f64 = 2.0 * 1472.0;
+/// A queue of so many packets at the window's own rate is as good as none.
+const SLACK: f64 = 0.25;
 /// Losses of a period that chance explains, whatever their share.
 const LOSSES_EXPLAINED: u16 = 3;
 /// The share of a period's packets that chance may lose.
@@ -100,7 +108,7 @@ impl Congestion {
     }
 
     /// Bytes that are under way.
-    #[cfg_attr(not(test), expect(dead_code, reason = "reports will show it"))]
+    #[cfg(test)]
     pub(crate) const fn in_flight(&self) -> u64 {
         self.in_flight
     }
@@ -296,10 +304,3 @@ impl Congestion {
         self.cubic.restart(INITIAL);
     }
 }
-
-const START_GAIN: f64 = 2.0;
-const COPA_GAIN: f64 = 1.1;
-const COMPETING_GAIN: f64 = 1.25;
-const BURST_MIN: f64 = 2.0 * 1472.0;
-/// A queue of so many packets at the window's own rate is as good as none.
-const SLACK: f64 = 0.25;
