@@ -4,7 +4,7 @@ use std::error::Error;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use punctual::{CloseCode, Config, Event, Outcome, SendOptions, ServerKey, frame};
+use punctual::{CloseCode, Config, Event, Outcome, SendOptions, ServerKey, StreamId, frame};
 
 const FRAME: Duration = Duration::from_micros(16_667);
 const FRAMES: u32 = 60;
@@ -36,7 +36,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             let position = frame.to_be_bytes();
             client.send(
                 session,
-                0,
+                StreamId::DEFAULT,
                 &position,
                 SendOptions::within(Duration::from_millis(100)),
             )?;

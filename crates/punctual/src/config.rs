@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 use punctual_net::crypto::AwsLc;
 use punctual_net::udp::SocketOptions;
 use punctual_policy::{Library, PolicyKind};
-use punctual_proto::{EndpointConfig, ServerConfig, TokenKey, limits};
+use punctual_proto::{EndpointConfig, ServerConfig, ThinStreams, TokenKey, limits};
 
 use crate::ServerKey;
 use crate::key::unix_seconds;
@@ -42,11 +42,45 @@ pub struct Config {
     pub keep_alive: Option<Duration>,
     /// How long a client tries each of a server's addresses. Default 5 s.
     pub handshake_timeout: Duration,
+    /// How messages larger than 256 KiB are received. Default whole, up to 64 MiB in each session. Lower it on a server whose
+    /// clients send nothing large, so that none of them can make it hold more.
+    pub receive: Receive,
+    /// What the way out of this machine carries, in bytes a second, headers included; all sessions together keep to it. Default
+    /// unknown: what many sessions send at once is then spread over half of the time that the deadlines leave. Set it, a few
+    /// percent below the true rate, on a server that broadcasts.
+    pub uplink_bytes_per_second: Option<u64>,
+    /// What is done for streams with few packets on their way. Default all of it; the switches are there to measure what each
+    /// is worth.
+    pub thin_streams: ThinStreams,
     /// Which of the process's endpoints on the same port this is, 0 to 63; part of its connection ids. Default 0.
     pub thread: u8,
     /// Bytes of datagrams that the kernel holds until they are received, and of those on their way out, as far as it
     /// grants them. Default 4 MiB and 2 MiB: a full second of 3,000 packets.
     pub socket_buffers: (usize, usize),
+}
+
+/// How messages larger than 256 KiB are received. (Smaller ones always come whole.) It holds for all sessions of an endpoint and
+/// cannot be changed later: a session's first piece may be there before its application has the session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Receive {
+    /// Put together in memory, and received like all others.
+    Whole {
+        /// Bytes of large messages that a session puts together at the same time. A peer that sends more has its session closed
+        /// with [`CloseCode::TOO_LARGE`](crate::CloseCode::TOO_LARGE).
+        bytes_max: usize,
+    },
+    /// As [`Piece`](crate::Piece)s, as they arrive: for content that goes to a file, or is shown before it is complete. What is
+    /// not taken slows the peer down.
+    Pieces,
+}
+
+impl Default for Receive {
+    fn default() -> Self {
+        Self::Whole {
+            bytes_max: limits::MESSAGE_MAX,
+        }
+    }
 }
 
 impl Default for Config {
@@ -61,6 +95,9 @@ impl Default for Config {
             idle_timeout: Duration::from_secs(30),
             keep_alive: Some(Duration::from_secs(10)),
             handshake_timeout: Duration::from_secs(5),
+            receive: Receive::default(),
+            uplink_bytes_per_second: None,
+            thin_streams: ThinStreams::default(),
             thread: 0,
             socket_buffers: (options.recv_buffer_bytes, options.send_buffer_bytes),
         }
@@ -85,6 +122,8 @@ impl Config {
             idle_timeout: self.idle_timeout,
             keep_alive: self.keep_alive,
             handshake_timeout: self.handshake_timeout,
+            uplink_bytes_per_second: self.uplink_bytes_per_second,
+            thin_streams: self.thin_streams,
             ..EndpointConfig::client(Arc::new(AwsLc), library(self.policy))
         }
     }

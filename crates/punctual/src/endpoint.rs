@@ -64,7 +64,13 @@ impl Endpoint {
         reach: Reach,
         key: Option<&ServerKey>,
     ) -> Result<Self, EndpointError> {
-        let (core, machinery) = Core::new(config.endpoint(key), socket, reach, Clock::start())?;
+        let (core, machinery) = Core::new(
+            config.endpoint(key),
+            config.receive,
+            socket,
+            reach,
+            Clock::start(),
+        )?;
         let core = Arc::new(core);
         let theirs = Arc::clone(&core);
         let thread = thread::Builder::new()

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use punctual_net::entropy::EntropyError;
 use punctual_net::udp::BindError;
-use punctual_proto::{CloseReason, ConfigError};
+use punctual_proto::{CloseReason, ConfigError, StreamError};
 
 use crate::UrlError;
 
@@ -185,26 +185,44 @@ impl std::error::Error for SessionClosed {}
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum OpenError {
-    /// A stream with this number is open. Choose another, or none: then the lowest free one is taken.
+    /// The number is that of a stream that is open, or was closed and has messages on their way. Choose another, or none: then
+    /// the lowest free one is taken.
     AlreadyOpen {
         /// The number.
-        number: u64,
+        number: u16,
     },
-    /// The number does not fit what travels.
+    /// The number is too large.
     Number {
-        /// The largest that does.
-        max: u64,
+        /// The largest that may be chosen.
+        max: u16,
+    },
+    /// The weight is 0 or too large.
+    Weight {
+        /// The largest that may be chosen.
+        max: u16,
     },
     /// The session has as many streams as it may. Close one by dropping its handles.
     TooManyStreams {
         /// How many.
         limit: usize,
     },
-    /// The session is over.
+    /// The session is over, or about to be.
     Closed {
-        /// Why.
-        why: CloseReason,
+        /// Why, when it is known.
+        why: Option<CloseReason>,
     },
+}
+
+impl From<StreamError> for OpenError {
+    fn from(error: StreamError) -> Self {
+        match error {
+            StreamError::TooManyStreams { limit } => Self::TooManyStreams { limit },
+            StreamError::AlreadyOpen { number } => Self::AlreadyOpen { number },
+            StreamError::Number { max } => Self::Number { max },
+            StreamError::Weight { max } => Self::Weight { max },
+            _ => Self::Closed { why: None },
+        }
+    }
 }
 
 impl fmt::Display for OpenError {
@@ -214,13 +232,68 @@ impl fmt::Display for OpenError {
                 write!(f, "stream {number} is open already: choose another number")
             }
             Self::Number { max } => write!(f, "a stream's number is at most {max}"),
+            Self::Weight { max } => write!(f, "a stream's weight is 1 to {max}"),
             Self::TooManyStreams { limit } => write!(
                 f,
                 "the session already has its {limit} streams: drop one before opening another"
             ),
-            Self::Closed { why } => write!(f, "the session is over: {why}"),
+            Self::Closed { why: Some(why) } => write!(f, "the session is over: {why}"),
+            Self::Closed { why: None } => f.write_str("the session is over"),
         }
     }
 }
 
 impl std::error::Error for OpenError {}
+
+/// Why content was not taken by a [`MessageWriter`](crate::MessageWriter).
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum WriteError {
+    /// The message has its outcome already: it was cancelled, superseded, or given up at its deadline. The outcome says which.
+    Over,
+    /// More than was announced. Nothing of it was taken.
+    TooLong {
+        /// Bytes that were announced.
+        announced: usize,
+    },
+    /// Finished before all was written: the message is cancelled.
+    Incomplete {
+        /// Bytes that were not.
+        missing: usize,
+    },
+    /// The session is over.
+    Closed {
+        /// Why, when it is known.
+        why: Option<CloseReason>,
+    },
+}
+
+impl fmt::Display for WriteError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Over => f.write_str("the message has its outcome already: write no more of it"),
+            Self::TooLong { announced } => {
+                write!(f, "more than the {announced} bytes that were announced")
+            }
+            Self::Incomplete { missing } => {
+                write!(f, "{missing} bytes are missing: the message is cancelled")
+            }
+            Self::Closed { why: Some(why) } => write!(f, "the session is over: {why}"),
+            Self::Closed { why: None } => f.write_str("the session is over"),
+        }
+    }
+}
+
+impl std::error::Error for WriteError {}
+
+impl From<WriteError> for io::Error {
+    fn from(error: WriteError) -> Self {
+        let kind = match error {
+            WriteError::Over => io::ErrorKind::BrokenPipe,
+            WriteError::TooLong { .. } => io::ErrorKind::InvalidInput,
+            WriteError::Incomplete { .. } => io::ErrorKind::UnexpectedEof,
+            WriteError::Closed { .. } => io::ErrorKind::NotConnected,
+        };
+        Self::new(kind, error)
+    }
+}

@@ -1,7 +1,7 @@
 //! An endpoint without a thread: polled once a frame by a game's own loop.
 //!
 //! ```
-//! use punctual::{Config, Event, SendOptions, ServerKey, frame};
+//! use punctual::{Config, Event, SendOptions, ServerKey, StreamId, frame};
 //! use std::time::Duration;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -14,14 +14,14 @@
 //!     server.poll()?;
 //!     while let Some((from, event)) = server.next_event() {
 //!         if let Event::Message(message) = event {
-//!             server.send(from, 0, &message, SendOptions::within(Duration::from_millis(50)))?;
+//!             server.send(from, message.stream, &message, SendOptions::within(Duration::from_millis(50)))?;
 //!         }
 //!     }
 //!     client.poll()?;
 //!     while let Some((_, event)) = client.next_event() {
 //!         match event {
 //!             Event::Connected { .. } => {
-//!                 client.send(session, 0, b"echo", SendOptions::default())?;
+//!                 client.send(session, StreamId::DEFAULT, b"echo", SendOptions::default())?;
 //!             }
 //!             Event::Message(message) => answered = *message == *b"echo",
 //!             _ => {}
@@ -43,14 +43,19 @@ use std::time::Duration;
 use punctual_net::clock::Clock;
 use punctual_net::udp::{Driver, DriverError, Socket};
 use punctual_proto::{
-    CloseCode, ConnectOptions, ConnectToken, Event as ProtocolEvent, Forecast, MessageId,
-    PathReport, SendError, SendOptions, SessionId, SessionStats,
+    Cancel, CloseCode, ConnectOptions, ConnectToken, Event as ProtocolEvent, Forecast, MessageId,
+    PathReport, SendError, SendOptions, SessionId, SessionStats, SharedContent, StreamId,
+    StreamStats,
 };
 
-use crate::core::{Reach, Unresolved};
+use crate::assembly::{Assembled, Assemblies, refusal};
+use crate::core::Reach;
 use crate::endpoint::{bind_client, bind_server};
 use crate::resolve;
-use crate::{Config, ConnectError, EndpointError, Event, Message, PublicKey, ServerKey, ServerUrl};
+use crate::{
+    Config, ConnectError, EndpointError, Event, Message, OpenError, Piece, PublicKey, Receive,
+    ServerKey, ServerUrl, StreamConfig,
+};
 
 /// A socket with its sessions, driven by [`poll`](Self::poll). Nothing here waits or makes a thread, apart from the
 /// looking up of names and the building of policy tables.
@@ -61,7 +66,8 @@ pub struct Endpoint {
     driver: Driver,
     reach: Reach,
     key: Option<PublicKey>,
-    sessions: BTreeMap<SessionId, Unresolved>,
+    receive: Receive,
+    sessions: BTreeMap<SessionId, Assemblies>,
 }
 
 impl Endpoint {
@@ -103,6 +109,7 @@ impl Endpoint {
             driver,
             reach,
             key: key.map(ServerKey::public),
+            receive: config.receive,
             sessions: BTreeMap::new(),
         })
     }
@@ -128,7 +135,7 @@ impl Endpoint {
         self.driver.turn().map(drop)
     }
 
-    /// Sends what [`send`](Self::send) has queued since the last [`poll`](Self::poll), without receiving. Call it at the end of
+    /// Ends the tick: sends what [`send`](Self::send) has queued since the last [`poll`](Self::poll), without receiving. Call it at the end of
     /// a frame, so that messages do not wait for the next one.
     ///
     /// # Errors
@@ -160,8 +167,31 @@ impl Endpoint {
                 Event::Connected { identity }
             }
             ProtocolEvent::Message { stream, data } => Event::Message(Message { stream, data }),
-            ProtocolEvent::Outcome { message, outcome } => Event::Outcome {
-                stream: self.sessions.get_mut(&id)?.take(message)?,
+            ProtocolEvent::Chunk {
+                stream,
+                message,
+                offset,
+                message_len,
+                data,
+            } => {
+                let piece = Piece::Data {
+                    stream,
+                    message,
+                    offset,
+                    message_len,
+                    data,
+                };
+                return self.on_piece(id, piece);
+            }
+            ProtocolEvent::Aborted { stream, message } => {
+                return self.on_piece(id, Piece::Aborted { stream, message });
+            }
+            ProtocolEvent::Outcome {
+                stream,
+                message,
+                outcome,
+            } => Event::Outcome {
+                stream,
                 message,
                 outcome,
             },
@@ -172,6 +202,24 @@ impl Endpoint {
             }
             _ => return None,
         })
+    }
+
+    fn on_piece(&mut self, id: SessionId, piece: Piece) -> Option<Event> {
+        let Receive::Whole { bytes_max } = self.receive else {
+            return Some(Event::Piece(piece));
+        };
+        let assemblies = self.sessions.get_mut(&id)?;
+        let (assembled, buffer) = assemblies.take(piece, bytes_max);
+        self.driver.endpoint_mut().recycle(buffer);
+        match assembled {
+            Assembled::Going => None,
+            Assembled::Whole(message) => Some(Event::Message(message)),
+            Assembled::TooLarge { message_len } => {
+                let reason = refusal(message_len, bytes_max);
+                self.close(id, CloseCode::TOO_LARGE, &reason);
+                None
+            }
+        }
     }
 
     /// Begins a session with a server; [`Event::Connected`] or [`Event::Closed`] follows. Of a name's addresses the first
@@ -217,27 +265,105 @@ impl Endpoint {
         };
         let now = self.driver.now();
         let id = self.driver.endpoint_mut().connect(now, &options)?;
-        self.sessions.insert(id, Unresolved::default());
+        self.sessions.insert(id, Assemblies::default());
         Ok(id)
     }
 
-    /// Sends a message on a stream of the session. It leaves by the next [`flush`](Self::flush) or [`poll`](Self::poll); the
-    /// deadline counts from now.
+    /// Opens a stream for messages to the peer, as [`Session::open_stream`](crate::Session::open_stream) does.
+    /// [`StreamId::DEFAULT`] is there without it: reliable, unordered, of weight 1.
     ///
     /// # Errors
-    /// See [`SendError`].
+    /// See [`OpenError`].
+    pub fn open_stream(
+        &mut self,
+        session: SessionId,
+        config: StreamConfig,
+    ) -> Result<StreamId, OpenError> {
+        let endpoint = self.driver.endpoint_mut();
+        Ok(endpoint.open_stream(session, config.protocol)?)
+    }
+
+    /// A stream accepts no more messages; those accepted go on. Its number is free once they have their outcomes.
+    pub fn close_stream(&mut self, session: SessionId, stream: StreamId) {
+        self.driver.endpoint_mut().close_stream(session, stream);
+    }
+
+    /// Changes a stream's share of the session's rate; a weight out of 1 to 1,000 is taken for the nearest in it.
+    pub fn set_weight(&mut self, session: SessionId, stream: StreamId, weight: u16) {
+        let endpoint = self.driver.endpoint_mut();
+        endpoint.set_weight(session, stream, weight);
+    }
+
+    /// Sends a message of up to 64 MiB on a stream of the session. It leaves by the next [`flush`](Self::flush) or
+    /// [`poll`](Self::poll), in packets shared with whatever else was sent until then; the deadline counts from now. The content
+    /// is copied.
+    ///
+    /// # Errors
+    /// See [`SendError`]. After [`SendError::Full`] an [`Event::Writable`] tells when there is room.
     pub fn send(
         &mut self,
         session: SessionId,
-        stream: u64,
+        stream: StreamId,
         data: &[u8],
         options: SendOptions,
     ) -> Result<MessageId, SendError> {
         let now = self.driver.now();
         let endpoint = self.driver.endpoint_mut();
-        let id = endpoint.send(now, session, stream, data, options)?;
-        self.sessions.entry(session).or_default().push(id, stream);
-        Ok(id)
+        endpoint.send(now, session, stream, data, options)
+    }
+
+    /// As [`send`](Self::send), without copying the content: it is read as it is sent, and let go of with the outcome. For large
+    /// messages, and for one that goes to many sessions.
+    ///
+    /// # Errors
+    /// As [`send`](Self::send).
+    pub fn send_shared(
+        &mut self,
+        session: SessionId,
+        stream: StreamId,
+        data: SharedContent,
+        options: SendOptions,
+    ) -> Result<MessageId, SendError> {
+        let now = self.driver.now();
+        let endpoint = self.driver.endpoint_mut();
+        endpoint.send_shared(now, session, stream, data, options)
+    }
+
+    /// Begins a message of `len` bytes whose content is not in memory: it follows with [`append`](Self::append).
+    ///
+    /// # Errors
+    /// As [`send`](Self::send).
+    pub fn begin(
+        &mut self,
+        session: SessionId,
+        stream: StreamId,
+        len: usize,
+        options: SendOptions,
+    ) -> Result<MessageId, SendError> {
+        let now = self.driver.now();
+        let endpoint = self.driver.endpoint_mut();
+        endpoint.begin(now, session, stream, len, options)
+    }
+
+    /// Hands in more of the content of a message that was begun; how many bytes of it were taken. When that is less than all, go
+    /// on after [`Event::Writable`], or in the next frame.
+    ///
+    /// # Errors
+    /// [`SendError::NoMessage`] when the message has its outcome already.
+    pub fn append(
+        &mut self,
+        session: SessionId,
+        message: MessageId,
+        data: &[u8],
+    ) -> Result<usize, SendError> {
+        let endpoint = self.driver.endpoint_mut();
+        endpoint.append(session, message, data)
+    }
+
+    /// Takes a message back, at any moment; its outcome follows as an event.
+    pub fn cancel(&mut self, session: SessionId, message: MessageId) -> Cancel {
+        let now = self.driver.now();
+        self.driver.endpoint_mut().cancel(now, session, message)
     }
 
     /// What could be promised for a message of `len` bytes now.
@@ -268,15 +394,21 @@ impl Endpoint {
         endpoint.finish(now, session, CloseCode::DONE, "finished");
     }
 
-    /// Gives the buffer of a message back, so that the next one needs no allocation.
-    pub fn recycle(&mut self, message: Message) {
-        self.driver.endpoint_mut().recycle(message.data);
+    /// Gives the buffer of a message or of a piece back, so that the next one needs no allocation.
+    pub fn recycle(&mut self, buffer: impl Into<Vec<u8>>) {
+        self.driver.endpoint_mut().recycle(buffer.into());
     }
 
     /// What a session has counted; `None` when it is not there.
     #[must_use]
     pub fn stats(&self, session: SessionId) -> Option<SessionStats> {
         self.driver.endpoint().session_stats(session)
+    }
+
+    /// What a stream of this side of a session has counted; `None` when there is none.
+    #[must_use]
+    pub fn stream_stats(&self, session: SessionId, stream: StreamId) -> Option<StreamStats> {
+        self.driver.endpoint().stream_stats(session, stream)
     }
 
     /// What is known of a session's path now; `None` when it is not there.

@@ -2,25 +2,26 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use punctual_proto::{CloseReason, MessageId, Outcome, SessionStats};
+use punctual_proto::{CloseReason, MessageId, Outcome, SessionStats, StreamId, StreamStats};
 
-use crate::Message;
 use crate::event::Event;
+use crate::{Message, Piece};
 
-/// Messages that wait here at most; from then on they wait in the protocol, which has limits of its own.
+/// Messages and pieces that wait here at most; from then on they wait in the protocol, which has limits of its own.
 pub(crate) const MESSAGES_MAX: usize = 1024;
-/// Bytes of them.
+/// Bytes of them. One message may lie above it.
 pub(crate) const BYTES_MAX: usize = 1 << 20;
 
 /// The inbox of one session.
 #[derive(Debug, Default)]
 pub(crate) struct Inbox {
-    messages: VecDeque<Message>,
-    message_bytes: usize,
+    /// In the order of arrival.
+    arrived: VecDeque<Arrived>,
+    arrived_bytes: usize,
     /// The protocol keeps further messages until there is room here again.
     is_held: bool,
     /// Streams that this side has open, with the outcomes that nobody has taken yet.
-    streams: BTreeMap<u64, Outcomes>,
+    streams: BTreeMap<StreamId, Outcomes>,
     /// `send` has answered `Full`, and there has been no room since.
     pub(crate) is_full: bool,
     /// There is room again, and [`Inbox::next_event`] has not told it.
@@ -31,65 +32,99 @@ pub(crate) struct Inbox {
     pub(crate) final_stats: Option<SessionStats>,
 }
 
+/// What waits for the application.
+#[derive(Debug)]
+enum Arrived {
+    Message(Message),
+    Piece(Piece),
+}
+
+impl Arrived {
+    const fn len(&self) -> usize {
+        match self {
+            Self::Message(message) => message.data.len(),
+            Self::Piece(piece) => piece.len(),
+        }
+    }
+}
+
 /// Outcomes of one stream.
 #[derive(Debug, Default)]
 struct Outcomes {
     waiting: VecDeque<(MessageId, Outcome)>,
     kept_max: usize,
     missed: u64,
+    /// The counts at the end of the session.
+    final_stats: Option<StreamStats>,
 }
 
 impl Inbox {
     /// A message has arrived. `true` when the protocol is to keep further ones.
     pub(crate) fn push_message(&mut self, message: Message) -> bool {
-        self.message_bytes += message.data.len();
-        self.messages.push_back(message);
-        let is_full = self.messages.len() >= MESSAGES_MAX || self.message_bytes >= BYTES_MAX;
+        self.push(Arrived::Message(message))
+    }
+
+    /// As [`push_message`](Self::push_message), of a piece.
+    pub(crate) fn push_piece(&mut self, piece: Piece) -> bool {
+        self.push(Arrived::Piece(piece))
+    }
+
+    fn push(&mut self, arrived: Arrived) -> bool {
+        self.arrived_bytes += arrived.len();
+        self.arrived.push_back(arrived);
+        let is_full = self.arrived.len() >= MESSAGES_MAX || self.arrived_bytes >= BYTES_MAX;
         is_full && !std::mem::replace(&mut self.is_held, true)
     }
 
+    /// The next message; pieces before it stay.
     pub(crate) fn pop_message(&mut self) -> Option<Message> {
-        let message = self.messages.pop_front()?;
-        self.message_bytes -= message.data.len();
-        if self.messages.is_empty() && self.messages.capacity() > 64 {
-            // What one burst needed is not kept by a thousand idle sessions.
-            self.messages = VecDeque::new();
+        match self.pop_that(|arrived| matches!(arrived, Arrived::Message(_)))? {
+            Arrived::Message(message) => Some(message),
+            Arrived::Piece(_) => None,
         }
-        Some(message)
+    }
+
+    /// The next piece; messages before it stay.
+    pub(crate) fn pop_piece(&mut self) -> Option<Piece> {
+        match self.pop_that(|arrived| matches!(arrived, Arrived::Piece(_)))? {
+            Arrived::Piece(piece) => Some(piece),
+            Arrived::Message(_) => None,
+        }
+    }
+
+    fn pop_that(&mut self, is_wanted: impl FnMut(&Arrived) -> bool) -> Option<Arrived> {
+        // The first, unless the application takes only one of the two.
+        let at = self.arrived.iter().position(is_wanted)?;
+        let arrived = self.arrived.remove(at)?;
+        self.arrived_bytes -= arrived.len();
+        if self.arrived.is_empty() && self.arrived.capacity() > 64 {
+            // What one burst needed is not kept by a thousand idle sessions.
+            self.arrived = VecDeque::new();
+        }
+        Some(arrived)
     }
 
     /// Whether the protocol may go on handing messages over; answers `true` once.
     pub(crate) fn take_release(&mut self) -> bool {
         let has_room =
-            self.messages.len() <= MESSAGES_MAX / 2 && self.message_bytes <= BYTES_MAX / 2;
+            self.arrived.len() <= MESSAGES_MAX / 2 && self.arrived_bytes <= BYTES_MAX / 2;
         has_room && std::mem::take(&mut self.is_held)
     }
 
-    /// `false` when the stream is open already.
-    pub(crate) fn open_stream(&mut self, number: u64, kept_max: usize) -> bool {
-        if self.streams.contains_key(&number) {
-            return false;
-        }
+    /// The protocol has opened a stream.
+    pub(crate) fn open_stream(&mut self, stream: StreamId, kept_max: usize) {
         let outcomes = Outcomes {
             kept_max,
             ..Outcomes::default()
         };
-        self.streams.insert(number, outcomes);
-        true
+        self.streams.insert(stream, outcomes);
     }
 
-    pub(crate) fn close_stream(&mut self, number: u64) {
-        self.streams.remove(&number);
+    pub(crate) fn close_stream(&mut self, stream: StreamId) {
+        self.streams.remove(&stream);
     }
 
-    /// The lowest number that no open stream has, and how many are open.
-    pub(crate) fn free_stream(&self) -> (u64, usize) {
-        let taken = self.streams.keys().zip(0..);
-        let free = taken.take_while(|(number, at)| **number == *at).count();
-        (free as u64, self.streams.len())
-    }
-
-    pub(crate) fn push_outcome(&mut self, stream: u64, message: MessageId, outcome: Outcome) {
+    pub(crate) fn push_outcome(&mut self, stream: StreamId, message: MessageId, outcome: Outcome) {
         let Some(outcomes) = self.streams.get_mut(&stream) else {
             return;
         };
@@ -102,7 +137,7 @@ impl Inbox {
         outcomes.waiting.push_back((message, outcome));
     }
 
-    pub(crate) fn pop_outcome(&mut self, stream: u64) -> Option<(MessageId, Outcome)> {
+    pub(crate) fn pop_outcome(&mut self, stream: StreamId) -> Option<(MessageId, Outcome)> {
         let waiting = &mut self.streams.get_mut(&stream)?.waiting;
         let outcome = waiting.pop_front();
         if waiting.is_empty() && waiting.capacity() > 64 {
@@ -111,7 +146,7 @@ impl Inbox {
         outcome
     }
 
-    pub(crate) fn missed_outcomes(&self, stream: u64) -> u64 {
+    pub(crate) fn missed_outcomes(&self, stream: StreamId) -> u64 {
         self.streams.get(&stream).map_or(0, |stream| stream.missed)
     }
 
@@ -120,22 +155,38 @@ impl Inbox {
         self.tells_writable = true;
     }
 
-    pub(crate) fn on_closed(&mut self, why: CloseReason, stats: Option<SessionStats>) {
+    /// The session is over; `stats_of` tells the counts of its streams at the end.
+    pub(crate) fn on_closed(
+        &mut self,
+        why: CloseReason,
+        stats: Option<SessionStats>,
+        stats_of: impl Fn(StreamId) -> Option<StreamStats>,
+    ) {
         if self.closed.is_none() {
             self.closed = Some(why);
             self.final_stats = stats;
+            for (stream, outcomes) in &mut self.streams {
+                outcomes.final_stats = stats_of(*stream);
+            }
             self.tells_closed = true;
         }
+    }
+
+    pub(crate) fn final_stream_stats(&self, stream: StreamId) -> Option<StreamStats> {
+        self.streams.get(&stream)?.final_stats
     }
 
     pub(crate) const fn closed(&self) -> Option<&CloseReason> {
         self.closed.as_ref()
     }
 
-    /// All of it in one sequence: messages, outcomes, room to send, the end.
+    /// All of it in one sequence: messages and pieces, outcomes, room to send, the end.
     pub(crate) fn next_event(&mut self) -> Option<Event> {
-        if let Some(message) = self.pop_message() {
-            return Some(Event::Message(message));
+        if let Some(arrived) = self.pop_that(|_| true) {
+            return Some(match arrived {
+                Arrived::Message(message) => Event::Message(message),
+                Arrived::Piece(piece) => Event::Piece(piece),
+            });
         }
         let mut streams = self.streams.iter();
         let next = streams.find_map(|(&stream, it)| (!it.waiting.is_empty()).then_some(stream));
@@ -165,13 +216,16 @@ mod tests {
         bound: Duration::ZERO,
     };
 
+    fn message() -> Message {
+        Message {
+            stream: StreamId(0),
+            data: vec![0; 4],
+        }
+    }
+
     #[test]
     fn a_full_inbox_is_held_once_and_released_once() {
         let mut inbox = Inbox::default();
-        let message = || Message {
-            stream: 0,
-            data: vec![0; 4],
-        };
         let held: Vec<bool> = (0..MESSAGES_MAX + 2)
             .map(|_| inbox.push_message(message()))
             .collect();
@@ -187,29 +241,55 @@ mod tests {
     }
 
     #[test]
+    fn messages_and_pieces_are_taken_apart_or_in_order() {
+        let piece = || Piece::Data {
+            stream: StreamId(1),
+            message: 7,
+            offset: 0,
+            message_len: BYTES_MAX,
+            data: vec![0; BYTES_MAX],
+        };
+        let mut inbox = Inbox::default();
+        assert!(inbox.push_piece(piece()));
+        assert!(!inbox.push_message(message()));
+        assert_eq!(inbox.pop_message(), Some(message()));
+        assert!(!inbox.take_release(), "the piece still takes the room");
+        assert_eq!(inbox.pop_piece(), Some(piece()));
+        assert!(inbox.take_release());
+        inbox.push_message(message());
+        inbox.push_piece(piece());
+        assert_eq!(inbox.next_event(), Some(Event::Message(message())));
+        assert_eq!(inbox.next_event(), Some(Event::Piece(piece())));
+    }
+
+    #[test]
     fn outcomes_beyond_what_is_kept_are_counted() {
         let mut inbox = Inbox::default();
-        assert!(inbox.open_stream(0, 2) && !inbox.open_stream(0, 2));
-        assert!(inbox.open_stream(1, 0));
-        assert_eq!(inbox.free_stream(), (2, 2));
+        let streams = [StreamId(0), StreamId(1)];
+        inbox.open_stream(streams[0], 2);
+        inbox.open_stream(streams[1], 0);
         for id in 0..5 {
-            inbox.push_outcome(0, MessageId(id), OUTCOME);
-            inbox.push_outcome(1, MessageId(id), OUTCOME);
+            inbox.push_outcome(streams[0], MessageId(id), OUTCOME);
+            inbox.push_outcome(streams[1], MessageId(id), OUTCOME);
         }
-        assert_eq!(inbox.pop_outcome(0), Some((MessageId(3), OUTCOME)));
-        assert_eq!(inbox.pop_outcome(1), None);
-        assert_eq!((inbox.missed_outcomes(0), inbox.missed_outcomes(1)), (3, 5));
+        assert_eq!(inbox.pop_outcome(streams[0]), Some((MessageId(3), OUTCOME)));
+        assert_eq!(inbox.pop_outcome(streams[1]), None);
+        let missed = streams.map(|stream| inbox.missed_outcomes(stream));
+        assert_eq!(missed, [3, 5]);
     }
 
     #[test]
     fn the_end_is_told_last_and_once() {
         let mut inbox = Inbox::default();
-        inbox.open_stream(3, 8);
-        inbox.on_closed(CloseReason::IdleTimeout, None);
-        inbox.push_outcome(3, MessageId(0), OUTCOME);
+        inbox.open_stream(StreamId(3), 8);
+        inbox.on_closed(CloseReason::IdleTimeout, None, |_| None);
+        inbox.push_outcome(StreamId(3), MessageId(0), OUTCOME);
         assert!(matches!(
             inbox.next_event(),
-            Some(Event::Outcome { stream: 3, .. })
+            Some(Event::Outcome {
+                stream: StreamId(3),
+                ..
+            })
         ));
         let end = inbox.next_event();
         assert!(matches!(

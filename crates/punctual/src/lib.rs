@@ -58,8 +58,36 @@
 //!
 //! `send` never waits in any of them: it answers whether the message was accepted, and every accepted message gets exactly
 //! one [`Outcome`].
+//!
+//! # Streams
+//!
+//! A game sends different things, and each wants something else of the network. A [`Stream`] is one kind of thing:
+//!
+//! | what | [`Delivery`] | what else |
+//! |---|---|---|
+//! | positions, a newer one replaces an older | `Latest` | [`SendOptions::key`]: which entity |
+//! | inputs, shots, whatever must arrive in time | `Reliable` | a deadline and a target |
+//! | chat, purchases, whatever has an order | `ReliableOrdered` | |
+//! | voice, where late is worse than lost | `UnreliableSequenced` | a deadline; [`SendOptions::loss_tolerance`] |
+//! | effects that nobody misses | `Unreliable` | |
+//! | a map, in the background | `Reliable` | a low [`StreamConfig::weight`]; [`Stream::send_shared`], or [`Stream::writer`] |
+//!
+//! Streams share the session's rate by their weights, the messages of a stream by [`SendOptions::importance`]. A lost message holds
+//! up nothing but those after it on a `ReliableOrdered` stream. [`Stream::cancel`] takes a message back. [`Stream::stats`] puts
+//! what was promised beside what was achieved, and what it cost.
+//!
+//! # Large messages
+//!
+//! A message may have 64 MiB. It is cut up as it is sent, so that whatever is more urgent passes it. Above 256 KiB it is put
+//! together by this library, within the bound of [`Receive::Whole`], or comes in pieces with [`Receive::Pieces`].
+//!
+//! # Ticks
+//!
+//! With [`Session::set_tick`] what is sent in one tick of a game leaves together, in as few packets as hold it. A
+//! [`frame::Endpoint`] does so by itself: what is sent leaves with its `flush` or `poll`.
 #![forbid(unsafe_code)]
 
+mod assembly;
 mod config;
 mod core;
 mod endpoint;
@@ -72,24 +100,29 @@ mod session;
 mod signal;
 mod stream;
 mod url;
+mod writer;
 
 pub mod frame;
 
-pub use config::Config;
+pub use config::{Config, Receive};
 pub use endpoint::Endpoint;
-pub use error::{ConnectError, EndpointClosed, EndpointError, OpenError, SessionClosed};
-pub use event::{Event, Message};
+pub use error::{
+    ConnectError, EndpointClosed, EndpointError, OpenError, SessionClosed, WriteError,
+};
+pub use event::{Event, Message, Piece};
 pub use key::{IssueError, PublicKey, ServerKey, TokenIssuer};
 pub use session::Session;
-pub use stream::{Delivery, Stream, StreamConfig};
+pub use stream::{Stream, StreamConfig};
 pub use url::{ServerUrl, UrlError};
+pub use writer::MessageWriter;
 
 pub use punctual_net::entropy::EntropyError;
 pub use punctual_net::udp::BindError;
 pub use punctual_policy::{ParsePolicyKindError, PolicyKind};
 pub use punctual_proto::wire::Refusal;
 pub use punctual_proto::{
-    CloseCode, CloseReason, ConfigError, ConnectToken, EndpointStats, Forecast, MessageId,
-    MissReason, Outcome, PathReport, SendError, SendOptions, SessionId, SessionStats, TokenError,
-    TokenKey, WhenLate,
+    Cancel, CloseCode, CloseReason, ConfigError, ConnectToken, Delivery, EndpointStats, Fairness,
+    Forecast, MessageId, MissReason, Outcome, PathReport, SendError, SendOptions, SessionId,
+    SessionStats, SharedContent, StreamId, StreamStats, ThinStreams, TokenError, TokenKey,
+    WhenLate,
 };

@@ -11,20 +11,16 @@ use punctual_proto::{
 
 use crate::core::{Core, Mailbox, Opened};
 use crate::inbox::Inbox;
-use crate::{Event, Message, OpenError, SessionClosed, Stream, StreamConfig};
-
-/// Most streams that one side of a session has open.
-const STREAMS_MAX: usize = 1024;
-/// Largest number of a stream.
-const STREAM_NUMBER_MAX: u64 = (1 << 62) - 1;
+use crate::{Event, Message, OpenError, Piece, SessionClosed, Stream, StreamConfig};
 
 /// A session with a peer: encrypted, with streams of messages in both directions.
 ///
 /// Clones are handles of the same session; [`Stream`]s are too. When the last is dropped the session is closed, and
 /// messages on their way are dropped; [`finish`](Self::finish) sees them delivered first.
 ///
-/// Up to 1,024 messages (1 MiB) wait here for the application to take them, as many again in the protocol; beyond that the
-/// peer's packets are refused until there is room.
+/// Up to 1,024 messages (1 MiB, or one larger message) wait here for the application to take them, about as many again in the
+/// protocol; beyond that the peer's packets are refused until there is room. [`Config::receive`](crate::Config::receive) says how
+/// messages above 256 KiB come, and how many of their bytes are held.
 #[derive(Clone)]
 pub struct Session {
     handle: Arc<Handle>,
@@ -88,25 +84,28 @@ impl Session {
     /// # Errors
     /// See [`OpenError`].
     pub fn open_stream(&self, config: StreamConfig) -> Result<Stream, OpenError> {
-        let mut inbox = self.handle.mailbox.lock();
-        if let Some(why) = inbox.closed() {
-            return Err(OpenError::Closed { why: why.clone() });
+        let Handle {
+            core, id, mailbox, ..
+        } = &*self.handle;
+        let now = core.now();
+        let mut state = core.lock();
+        // Outcomes of an earlier stream of the same number are not those of this one.
+        state.dispatch(now, core);
+        let opened = state.endpoint.open_stream(*id, config.protocol);
+        if let Ok(stream) = opened {
+            mailbox.lock().open_stream(stream, config.outcomes_kept);
         }
-        let (free, open) = inbox.free_stream();
-        if open >= STREAMS_MAX {
-            return Err(OpenError::TooManyStreams { limit: STREAMS_MAX });
+        drop(state);
+        core.wake();
+        match opened {
+            Ok(stream) => Ok(Stream::new(Arc::clone(&self.handle), stream)),
+            Err(error) => Err(match OpenError::from(error) {
+                OpenError::Closed { .. } => OpenError::Closed {
+                    why: self.close_reason(),
+                },
+                error => error,
+            }),
         }
-        let number = config.number.unwrap_or(free);
-        if number > STREAM_NUMBER_MAX {
-            return Err(OpenError::Number {
-                max: STREAM_NUMBER_MAX,
-            });
-        }
-        if !inbox.open_stream(number, config.outcomes_kept) {
-            return Err(OpenError::AlreadyOpen { number });
-        }
-        drop(inbox);
-        Ok(Stream::new(Arc::clone(&self.handle), number))
     }
 
     /// Waits for the next message of any stream.
@@ -145,6 +144,44 @@ impl Session {
         self.recv_timeout(Duration::ZERO)
     }
 
+    /// Waits for the next piece of a large message of any stream, where those are received so
+    /// ([`Receive::Pieces`](crate::Receive::Pieces)). Messages and pieces wait for room together, so take both; where their order
+    /// matters use [`next_event`](Self::next_event).
+    ///
+    /// # Errors
+    /// When the session is over and its last piece has been taken.
+    pub async fn recv_piece(&self) -> Result<Piece, SessionClosed> {
+        let piece = self.handle.mailbox.wait(next_piece).await;
+        self.handle.after_taking();
+        piece
+    }
+
+    /// As [`recv_piece`](Self::recv_piece), on this thread.
+    ///
+    /// # Errors
+    /// As [`recv_piece`](Self::recv_piece).
+    pub fn recv_piece_blocking(&self) -> Result<Piece, SessionClosed> {
+        let piece = self.handle.take_blocking(None, next_piece);
+        piece.expect("it waits without end")
+    }
+
+    /// As [`recv_piece_blocking`](Self::recv_piece_blocking), for as long as `patience`; `None` when nothing came.
+    ///
+    /// # Errors
+    /// As [`recv_piece`](Self::recv_piece).
+    pub fn recv_piece_timeout(&self, patience: Duration) -> Result<Option<Piece>, SessionClosed> {
+        let piece = self.handle.take_blocking(Some(patience), next_piece);
+        piece.transpose()
+    }
+
+    /// The next piece, if one is there.
+    ///
+    /// # Errors
+    /// As [`recv_piece`](Self::recv_piece).
+    pub fn try_recv_piece(&self) -> Result<Option<Piece>, SessionClosed> {
+        self.recv_piece_timeout(Duration::ZERO)
+    }
+
     /// Waits for whatever comes next: a message, the outcome of one, room to send, the end. For programs with one loop for
     /// all; what is taken here is not seen by [`recv`](Self::recv) and [`Stream::next_outcome`]. After
     /// [`Event::Closed`], which is the last, it answers with an error.
@@ -175,10 +212,26 @@ impl Session {
         event.transpose()
     }
 
-    /// Gives the buffer of a message back, so that the next one needs no allocation. Worth it above some ten thousand
-    /// messages a second.
-    pub fn recycle(&self, message: Message) {
-        self.handle.core.lock().endpoint.recycle(message.data);
+    /// Gives the buffer of a message or of a piece back, so that the next one needs no allocation. Worth it above some ten
+    /// thousand messages a second.
+    pub fn recycle(&self, buffer: impl Into<Vec<u8>>) {
+        let buffer = buffer.into();
+        self.handle.core.lock().endpoint.recycle(buffer);
+    }
+
+    /// Sends by ticks: what is sent from now on waits for [`flush`](Self::flush), so that the messages of one tick of a game
+    /// share packets, but for no longer than `max`. `None`, as at the beginning: everything goes at once. Repairs never wait.
+    pub fn set_tick(&self, max: Option<Duration>) {
+        let Handle { core, id, .. } = &*self.handle;
+        core.lock().endpoint.set_tick(*id, max);
+        core.wake();
+    }
+
+    /// The tick is over: what was sent in it goes. Without [`set_tick`](Self::set_tick) there is no need for it.
+    pub fn flush(&self) {
+        let Handle { core, id, .. } = &*self.handle;
+        core.lock().endpoint.flush(*id);
+        core.wake();
     }
 
     /// What could be promised for a message of `len` bytes now.
@@ -311,6 +364,10 @@ impl fmt::Debug for Session {
 
 fn next_message(inbox: &mut Inbox) -> Option<Result<Message, SessionClosed>> {
     inbox.pop_message().map(Ok).or_else(|| end(inbox))
+}
+
+fn next_piece(inbox: &mut Inbox) -> Option<Result<Piece, SessionClosed>> {
+    inbox.pop_piece().map(Ok).or_else(|| end(inbox))
 }
 
 fn next_event(inbox: &mut Inbox) -> Option<Result<Event, SessionClosed>> {

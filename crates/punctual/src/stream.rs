@@ -4,53 +4,60 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use punctual_proto::{MessageId, Outcome, SendError, SendOptions};
+use punctual_proto::{
+    Cancel, Delivery, Endpoint, Fairness, Instant, MessageId, Outcome, SendError, SendOptions,
+    SessionId, SharedContent, StreamId, StreamStats,
+};
 
 use crate::inbox::Inbox;
 use crate::session::{Handle, end};
-use crate::{Session, SessionClosed};
-
-/// How the messages of a stream are delivered. More modes come with later versions.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Delivery {
-    /// Each message exactly once, in whatever order they arrive.
-    #[default]
-    Reliable,
-}
+use crate::{MessageWriter, Session, SessionClosed};
 
 /// How a stream behaves.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamConfig {
-    delivery: Delivery,
-    pub(crate) number: Option<u64>,
+    pub(crate) protocol: punctual_proto::StreamConfig,
     pub(crate) outcomes_kept: usize,
 }
 
 impl StreamConfig {
-    /// A stream with this delivery.
+    /// A stream with this delivery, weight 1, fair by bytes.
     #[must_use]
     pub const fn new(delivery: Delivery) -> Self {
         Self {
-            delivery,
-            number: None,
+            protocol: punctual_proto::StreamConfig::new(delivery),
             outcomes_kept: 4096,
         }
     }
 
-    /// Gives the stream a number of the application's choice, by which the peer knows its messages ([`Message::stream`]).
-    /// Without it, it is the lowest that is free: 0, 1, 2 in the order of opening.
+    /// Gives the stream a number of the application's choice below 1,024, by which the peer knows its messages
+    /// ([`Message::stream`]). Without it, it is the lowest that is free: 0, 1, 2 in the order of opening.
     ///
     /// [`Message::stream`]: crate::Message::stream
     #[must_use]
-    pub const fn number(mut self, number: u64) -> Self {
-        self.number = Some(number);
+    pub const fn number(mut self, number: u16) -> Self {
+        self.protocol = self.protocol.number(number);
+        self
+    }
+
+    /// Sets the share of the session's rate, 1 to 1,000: a stream of weight 4 gets four times the share of one of weight 1 while
+    /// both have something to send. Default 1. [`Stream::set_weight`] changes it.
+    #[must_use]
+    pub const fn weight(mut self, weight: u16) -> Self {
+        self.protocol = self.protocol.weight(weight);
+        self
+    }
+
+    /// Sets what the share is measured in. Default [`Fairness::Bytes`].
+    #[must_use]
+    pub const fn fairness(mut self, fairness: Fairness) -> Self {
+        self.protocol = self.protocol.fairness(fairness);
         self
     }
 
     /// How many outcomes wait to be taken. Beyond it the oldest make room and are counted
     /// ([`Stream::missed_outcomes`]), so that an application that does not ask for them need do nothing. Default 4,096,
-    /// four times as many as there can be messages on their way.
+    /// four times as many as there can be messages on their way. A [`frame::Endpoint`](crate::frame::Endpoint) has no use for it.
     #[must_use]
     pub const fn outcomes_kept(mut self, count: usize) -> Self {
         self.outcomes_kept = count;
@@ -60,11 +67,14 @@ impl StreamConfig {
     /// How messages are delivered.
     #[must_use]
     pub const fn delivery(&self) -> Delivery {
-        self.delivery
+        self.protocol.delivery
     }
 }
 
-/// Messages to the peer, and what became of them. Clones are handles of the same stream; with the last its number is free.
+/// Messages to the peer, and what became of them.
+///
+/// Clones are handles of the same stream. With the last it is closed: messages that were sent go on, and its number is free when
+/// they have their outcomes.
 #[derive(Clone)]
 pub struct Stream {
     inner: Arc<Inner>,
@@ -72,26 +82,32 @@ pub struct Stream {
 
 struct Inner {
     session: Arc<Handle>,
-    number: u64,
+    id: StreamId,
 }
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        self.session.mailbox.lock().close_stream(self.number);
+        let Handle {
+            core, id, mailbox, ..
+        } = &*self.session;
+        // Under one lock, so that the number is free in both or in neither.
+        let mut state = core.lock();
+        state.endpoint.close_stream(*id, self.id);
+        mailbox.lock().close_stream(self.id);
     }
 }
 
 impl Stream {
-    pub(crate) fn new(session: Arc<Handle>, number: u64) -> Self {
+    pub(crate) fn new(session: Arc<Handle>, id: StreamId) -> Self {
         Self {
-            inner: Arc::new(Inner { session, number }),
+            inner: Arc::new(Inner { session, id }),
         }
     }
 
-    /// The number by which the peer knows its messages.
+    /// Names the stream within this side of the session; the peer finds it in its messages.
     #[must_use]
-    pub fn number(&self) -> u64 {
-        self.inner.number
+    pub fn id(&self) -> StreamId {
+        self.inner.id
     }
 
     /// The session that it belongs to.
@@ -100,8 +116,10 @@ impl Stream {
         Session::from_handle(Arc::clone(&self.inner.session))
     }
 
-    /// Sends a message. Never waits: the answer is whether it was accepted, and every accepted message gets exactly one
-    /// outcome. The deadline counts from this call.
+    /// Sends a message of up to 64 MiB. Never waits: the answer is whether it was accepted, and every accepted message gets
+    /// exactly one outcome. The deadline counts from this call. The content is copied.
+    ///
+    /// The answer names the message: its outcome comes with the name, and [`cancel`](Self::cancel) takes it back.
     ///
     /// # Errors
     /// [`SendError::Full`] while the session holds 1 MiB or 1,024 messages without an outcome: wait with
@@ -111,19 +129,10 @@ impl Stream {
         data: impl AsRef<[u8]>,
         options: SendOptions,
     ) -> Result<MessageId, SendError> {
-        let Handle { core, id, .. } = &*self.inner.session;
-        // Before the lock, so that waiting for it counts.
-        let now = core.now();
-        let sent = core
-            .lock()
-            .send(now, *id, self.inner.number, data.as_ref(), options);
-        match sent {
-            Ok(message) => {
-                core.wake();
-                Ok(message)
-            }
-            Err(error) => Err(self.inner.session.explain(error)),
-        }
+        let data = data.as_ref();
+        self.post(|endpoint, now, session, stream| {
+            endpoint.send(now, session, stream, data, options)
+        })
     }
 
     /// As [`send`](Self::send), but waits for room on this thread instead of answering [`SendError::Full`]. The deadline
@@ -144,6 +153,106 @@ impl Stream {
         }
     }
 
+    /// As [`send`](Self::send), without copying the content: it is read as it is sent, and let go of with the outcome. For large
+    /// messages, and for one that goes to many.
+    ///
+    /// ```no_run
+    /// # use punctual::{SendOptions, SharedContent, Stream};
+    /// # use std::sync::Arc;
+    /// # fn broadcast(members: &[Stream], bytes: Vec<u8>) -> Result<(), punctual::SendError> {
+    /// let map: SharedContent = Arc::new(bytes);
+    /// for member in members {
+    ///     member.send_shared(Arc::clone(&map), SendOptions::default())?;
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`send`](Self::send); the content does not count towards what the session holds.
+    pub fn send_shared(
+        &self,
+        data: SharedContent,
+        options: SendOptions,
+    ) -> Result<MessageId, SendError> {
+        self.post(|endpoint, now, session, stream| {
+            endpoint.send_shared(now, session, stream, data, options)
+        })
+    }
+
+    /// Begins a message of `len` bytes whose content is not in memory: it follows piece by piece. The deadline counts from this
+    /// call.
+    ///
+    /// # Errors
+    /// As [`send`](Self::send); the content does not count towards what the session holds.
+    pub fn writer(&self, len: usize, options: SendOptions) -> Result<MessageWriter, SendError> {
+        let message = self.post(|endpoint, now, session, stream| {
+            endpoint.begin(now, session, stream, len, options)
+        })?;
+        Ok(MessageWriter::new(self.clone(), message, len))
+    }
+
+    fn post(
+        &self,
+        hand_over: impl FnOnce(
+            &mut Endpoint,
+            Instant,
+            SessionId,
+            StreamId,
+        ) -> Result<MessageId, SendError>,
+    ) -> Result<MessageId, SendError> {
+        let Handle { core, id, .. } = &*self.inner.session;
+        // Before the lock, so that waiting for it counts.
+        let now = core.now();
+        let sent = core
+            .lock()
+            .send(*id, |endpoint| hand_over(endpoint, now, *id, self.inner.id));
+        match sent {
+            Ok(message) => {
+                core.wake();
+                Ok(message)
+            }
+            Err(error) => Err(self.inner.session.explain(error)),
+        }
+    }
+
+    /// Hands in more of a message that was begun; how many bytes were taken.
+    pub(crate) fn append(&self, message: MessageId, data: &[u8]) -> Result<usize, SendError> {
+        let Handle { core, id, .. } = &*self.inner.session;
+        let taken = core.lock().append(*id, message, data);
+        core.wake();
+        taken.map_err(|error| self.inner.session.explain(error))
+    }
+
+    /// Takes a message back, at any moment: what is queued is dropped, what is on its way is not repaired, and the peer does not
+    /// wait for it. Its outcome follows whatever this answers.
+    pub fn cancel(&self, message: MessageId) -> Cancel {
+        let Handle { core, id, .. } = &*self.inner.session;
+        let now = core.now();
+        let cancel = core.lock().endpoint.cancel(now, *id, message);
+        core.wake();
+        cancel
+    }
+
+    /// Changes the stream's share of the session's rate from now on; a weight out of 1 to 1,000 is taken for the nearest in it.
+    pub fn set_weight(&self, weight: u16) {
+        let Handle { core, id, .. } = &*self.inner.session;
+        let mut state = core.lock();
+        state.endpoint.set_weight(*id, self.inner.id, weight);
+    }
+
+    /// What the stream has counted: promised and achieved, what the redundancy cost, and the reasons of misses. After the end of
+    /// the session, the counts at the end.
+    #[must_use]
+    pub fn stats(&self) -> StreamStats {
+        let Handle {
+            core, id, mailbox, ..
+        } = &*self.inner.session;
+        let current = core.lock().endpoint.stream_stats(*id, self.inner.id);
+        let stats = current.or_else(|| mailbox.lock().final_stream_stats(self.inner.id));
+        stats.unwrap_or_default()
+    }
+
     /// Waits until there is room again after [`SendError::Full`]; returns too when the session is over.
     pub async fn writable(&self) {
         self.inner.session.mailbox.wait(is_writable).await;
@@ -159,8 +268,8 @@ impl Stream {
     /// # Errors
     /// When the session is over and the last outcome has been taken.
     pub async fn next_outcome(&self) -> Result<(MessageId, Outcome), SessionClosed> {
-        let number = self.inner.number;
-        let next = |inbox: &mut Inbox| next_outcome(inbox, number);
+        let id = self.inner.id;
+        let next = |inbox: &mut Inbox| next_outcome(inbox, id);
         self.inner.session.mailbox.wait(next).await
     }
 
@@ -196,8 +305,8 @@ impl Stream {
         &self,
         patience: Option<Duration>,
     ) -> Option<Result<(MessageId, Outcome), SessionClosed>> {
-        let number = self.inner.number;
-        let next = |inbox: &mut Inbox| next_outcome(inbox, number);
+        let id = self.inner.id;
+        let next = |inbox: &mut Inbox| next_outcome(inbox, id);
         self.inner.session.take_blocking(patience, next)
     }
 
@@ -205,7 +314,7 @@ impl Stream {
     #[must_use]
     pub fn missed_outcomes(&self) -> u64 {
         let inbox = self.inner.session.mailbox.lock();
-        inbox.missed_outcomes(self.inner.number)
+        inbox.missed_outcomes(self.inner.id)
     }
 }
 
@@ -213,14 +322,14 @@ impl fmt::Debug for Stream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Stream")
             .field("session", &self.inner.session.id)
-            .field("number", &self.inner.number)
+            .field("id", &self.inner.id)
             .finish_non_exhaustive()
     }
 }
 
 fn next_outcome(
     inbox: &mut Inbox,
-    stream: u64,
+    stream: StreamId,
 ) -> Option<Result<(MessageId, Outcome), SessionClosed>> {
     inbox.pop_outcome(stream).map(Ok).or_else(|| end(inbox))
 }

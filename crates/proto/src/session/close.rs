@@ -18,6 +18,8 @@ impl CloseCode {
     pub const PROTOCOL: Self = Self(1);
     /// The endpoint is shutting down.
     pub const SHUTDOWN: Self = Self(2);
+    /// A message was larger than the receiving side takes.
+    pub const TOO_LARGE: Self = Self(3);
 }
 
 /// Why a session is over.
@@ -51,6 +53,9 @@ impl core::fmt::Display for CloseReason {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         use crate::wire::Refusal;
         match self {
+            Self::Local { code: CloseCode::TOO_LARGE } => {
+                f.write_str("closed by this side: the peer sent a larger message than it takes")
+            }
             Self::Local { .. } => f.write_str("closed by this side"),
             Self::Peer { code, reason } if reason.is_empty() => write!(f, "closed by the peer (code {})", code.0),
             Self::Peer { code, reason } => write!(f, "closed by the peer: {reason} (code {})", code.0),

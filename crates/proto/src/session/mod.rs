@@ -31,6 +31,7 @@ use crate::clock::ClockOffset;
 use crate::crypto::{Algorithm, OpenKeys, SealKeys};
 use crate::endpoint::EndpointConfig;
 use crate::handshake::{Entropy, Established};
+use crate::limits::EVENTS_MAX;
 use crate::message::{Inbox, Outbox, SplitCache};
 use crate::path::{Path, Validation};
 use crate::pool::Pool;
@@ -366,6 +367,10 @@ impl Session {
         };
         if let Event::Message { data, .. } | Event::Chunk { data, .. } = &event {
             self.traffic.waiting_bytes -= data.len();
+        }
+        // `send` may have answered `Full` for the events alone: then no outcome comes that would tell of room.
+        if self.traffic.events.len() == EVENTS_MAX / 2 {
+            self.tell_writable_when_roomy();
         }
         Some(event)
     }

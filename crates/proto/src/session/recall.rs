@@ -321,11 +321,16 @@ impl Session {
         if outbox.is_empty() {
             self.traffic.timers.clear();
         }
-        if self.traffic.was_full && outbox.held_bytes() * 2 < SEND_QUEUE_MAX {
+        self.tell_writable_when_roomy();
+        self.close_when_finished(now, shared);
+    }
+
+    /// Tells once that there is room, when somebody was told that there was none.
+    pub(super) fn tell_writable_when_roomy(&mut self) {
+        if self.traffic.was_full && self.traffic.outbox.held_bytes() * 2 < SEND_QUEUE_MAX {
             self.traffic.was_full = false;
             self.push_event(Event::Writable);
         }
-        self.close_when_finished(now, shared);
     }
 
     /// A large message that is appended to has room again.

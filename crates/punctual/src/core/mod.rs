@@ -7,7 +7,6 @@
 mod attempts;
 mod state;
 mod thread;
-mod unresolved;
 
 use std::collections::VecDeque;
 use std::io;
@@ -22,10 +21,9 @@ use punctual_proto::{ConnectOptions, Endpoint, EndpointConfig, Instant};
 pub(crate) use attempts::{Answer, Opened};
 pub(crate) use state::{Arrival, Mailbox, State};
 pub(crate) use thread::run;
-pub(crate) use unresolved::Unresolved;
 
-use crate::EndpointError;
 use crate::signal::Signal;
+use crate::{EndpointError, Receive};
 
 /// Sessions that wait for `accept`; more than this are turned away.
 const ACCEPTS_MAX: usize = 4096;
@@ -82,6 +80,7 @@ pub(crate) struct Machinery {
 impl Core {
     pub(crate) fn new(
         config: EndpointConfig,
+        receive: Receive,
         socket: Socket,
         reaches: Reach,
         clock: Clock,
@@ -95,7 +94,7 @@ impl Core {
             .watch(Arc::clone(&socket))
             .map_err(EndpointError::System)?;
         let core = Self {
-            state: Mutex::new(State::new(Endpoint::new(config, seed))),
+            state: Mutex::new(State::new(Endpoint::new(config, seed), receive)),
             accepts: Signal::default(),
             clock,
             waker: poller.waker(),

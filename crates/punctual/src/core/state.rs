@@ -6,14 +6,15 @@ use std::sync::Arc;
 
 use punctual_proto::{
     CloseCode, CloseReason, ConnectOptions, Endpoint, Event, Instant, MessageId, SendError,
-    SendOptions, SessionId,
+    SessionId,
 };
 
 use super::attempts::{Answer, Attempts, Opened};
-use super::{ACCEPTS_MAX, Core, Unresolved};
+use super::{ACCEPTS_MAX, Core};
+use crate::assembly::{Assembled, Assemblies, refusal};
 use crate::inbox::Inbox;
 use crate::signal::Signal;
-use crate::{ConnectError, Message};
+use crate::{ConnectError, Message, Piece, Receive};
 
 /// What a session's handles and the driver thread share.
 pub(crate) type Mailbox = Signal<Inbox>;
@@ -29,7 +30,8 @@ pub(crate) struct Arrival {
 
 struct Record {
     mailbox: Arc<Mailbox>,
-    unresolved: Unresolved,
+    /// Large messages that come in pieces.
+    assemblies: Assemblies,
 }
 
 /// What the lock of a [`Core`] guards.
@@ -40,16 +42,18 @@ pub(crate) struct State {
     records: BTreeMap<SessionId, Record>,
     /// Mailboxes that something was put into: their bells ring once the lock is free.
     rings: Vec<Arc<Mailbox>>,
+    receive: Receive,
     is_stopping: bool,
 }
 
 impl State {
-    pub(super) fn new(endpoint: Endpoint) -> Self {
+    pub(super) fn new(endpoint: Endpoint, receive: Receive) -> Self {
         Self {
             endpoint,
             attempts: Attempts::default(),
             records: BTreeMap::new(),
             rings: Vec::new(),
+            receive,
             is_stopping: false,
         }
     }
@@ -80,21 +84,35 @@ impl State {
     /// Hands a message to the protocol.
     pub(crate) fn send(
         &mut self,
-        now: Instant,
         session: SessionId,
-        stream: u64,
-        data: &[u8],
-        options: SendOptions,
+        hand_over: impl FnOnce(&mut Endpoint) -> Result<MessageId, SendError>,
     ) -> Result<MessageId, SendError> {
-        let result = self.endpoint.send(now, session, stream, data, options);
-        if let Some(record) = self.records.get_mut(&session) {
-            match &result {
-                Ok(id) => record.unresolved.push(*id, stream),
-                Err(SendError::Full { .. }) => record.mailbox.lock().is_full = true,
-                Err(_) => {}
-            }
+        let result = hand_over(&mut self.endpoint);
+        if let Err(SendError::Full { .. }) = &result {
+            self.on_full(session);
         }
         result
+    }
+
+    /// Hands more of the content of a message to the protocol; answers how much of it was taken.
+    pub(crate) fn append(
+        &mut self,
+        session: SessionId,
+        message: MessageId,
+        data: &[u8],
+    ) -> Result<usize, SendError> {
+        let result = self.endpoint.append(session, message, data);
+        if result.as_ref().is_ok_and(|taken| *taken < data.len()) {
+            self.on_full(session);
+        }
+        result
+    }
+
+    /// Who waits for room waits until the protocol tells of some.
+    fn on_full(&self, session: SessionId) {
+        if let Some(record) = self.records.get(&session) {
+            record.mailbox.lock().is_full = true;
+        }
     }
 
     /// The application has no handle of the session any more.
@@ -122,16 +140,36 @@ impl State {
     }
 
     /// Puts the protocol's events where they belong.
-    pub(super) fn dispatch(&mut self, now: Instant, core: &Core) {
+    pub(crate) fn dispatch(&mut self, now: Instant, core: &Core) {
         while let Some((id, event)) = self.endpoint.poll_event() {
             match event {
                 Event::Connected { identity } => self.on_connected(now, id, identity, core),
-                Event::Message { stream, data } => self.on_message(id, stream, data),
-                Event::Outcome { message, outcome } => {
-                    let Some(record) = self.records.get_mut(&id) else {
-                        continue;
+                Event::Message { stream, data } => self.on_message(id, Message { stream, data }),
+                Event::Chunk {
+                    stream,
+                    message,
+                    offset,
+                    message_len,
+                    data,
+                } => {
+                    let piece = Piece::Data {
+                        stream,
+                        message,
+                        offset,
+                        message_len,
+                        data,
                     };
-                    if let Some(stream) = record.unresolved.take(message) {
+                    self.on_piece(now, id, piece);
+                }
+                Event::Aborted { stream, message } => {
+                    self.on_piece(now, id, Piece::Aborted { stream, message });
+                }
+                Event::Outcome {
+                    stream,
+                    message,
+                    outcome,
+                } => {
+                    if let Some(record) = self.records.get(&id) {
                         let mut inbox = record.mailbox.lock();
                         inbox.push_outcome(stream, message, outcome);
                         drop(inbox);
@@ -154,7 +192,7 @@ impl State {
         let mailbox = Arc::new(Mailbox::default());
         let record = Record {
             mailbox: Arc::clone(&mailbox),
-            unresolved: Unresolved::default(),
+            assemblies: Assemblies::default(),
         };
         let remote = self.endpoint.remote(id);
         if let Some(answer) = self.attempts.on_connected(now, id, &mut self.endpoint) {
@@ -185,15 +223,40 @@ impl State {
         core.accepts.ring();
     }
 
-    fn on_message(&mut self, id: SessionId, stream: u64, data: Vec<u8>) {
+    fn on_message(&mut self, id: SessionId, message: Message) {
         let Some(record) = self.records.get(&id) else {
-            self.endpoint.recycle(data);
+            self.endpoint.recycle(message.data);
             return;
         };
-        let is_full = record.mailbox.lock().push_message(Message { stream, data });
+        let is_full = record.mailbox.lock().push_message(message);
         ring_later(&mut self.rings, &record.mailbox);
         if is_full {
             self.endpoint.hold_messages(id, true);
+        }
+    }
+
+    fn on_piece(&mut self, now: Instant, id: SessionId, piece: Piece) {
+        let Some(record) = self.records.get_mut(&id) else {
+            return;
+        };
+        let Receive::Whole { bytes_max } = self.receive else {
+            let is_full = record.mailbox.lock().push_piece(piece);
+            ring_later(&mut self.rings, &record.mailbox);
+            if is_full {
+                self.endpoint.hold_messages(id, true);
+            }
+            return;
+        };
+        match record.assemblies.take(piece, bytes_max) {
+            (Assembled::Going, buffer) => self.endpoint.recycle(buffer),
+            (Assembled::Whole(message), buffer) => {
+                self.endpoint.recycle(buffer);
+                self.on_message(id, message);
+            }
+            (Assembled::TooLarge { message_len }, _) => {
+                let reason = refusal(message_len, bytes_max);
+                self.endpoint.close(now, id, CloseCode::TOO_LARGE, &reason);
+            }
         }
     }
 
@@ -201,7 +264,8 @@ impl State {
         let stats = self.endpoint.session_stats(id);
         match self.records.remove(&id) {
             Some(record) => {
-                record.mailbox.lock().on_closed(why, stats);
+                let stats_of = |stream| self.endpoint.stream_stats(id, stream);
+                record.mailbox.lock().on_closed(why, stats, stats_of);
                 ring_later(&mut self.rings, &record.mailbox);
             }
             None => self.attempts.on_failed(now, id, why),

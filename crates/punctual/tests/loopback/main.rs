@@ -2,6 +2,8 @@
 
 mod connecting;
 mod ending;
+mod large;
 mod messages;
+mod streams;
 mod styles;
 mod support;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::thread;
 use std::time::Duration;
 
-use punctual::{Delivery, OpenError, Outcome, SendError, SendOptions, StreamConfig};
+use punctual::{Delivery, OpenError, Outcome, SendError, SendOptions, StreamConfig, StreamId};
 
 use crate::support::{PATIENCE, pair, recv, stream};
 
@@ -14,18 +14,21 @@ fn every_size_arrives_whole() {
     let pair = pair();
     for (from, to) in [(&pair.ours, &pair.theirs), (&pair.theirs, &pair.ours)] {
         let stream = stream(from);
-        for size in [0, 1, 1100, 1500, 70_000, 256 * 1024] {
+        for size in [0, 1, 1100, 1500, 70_000, 256 * 1024, 256 * 1024 + 1] {
             let data: Vec<u8> = (0..size).map(|at: usize| (at * 7 + size) as u8).collect();
             let id = stream.send(&data, SendOptions::default()).unwrap();
-            assert_eq!(recv(to), (0, data));
+            assert_eq!(recv(to), (StreamId(0), data));
             let outcome = stream.next_outcome_timeout(PATIENCE).unwrap().unwrap();
             assert_eq!(outcome.0, id);
             assert!(matches!(outcome.1, Outcome::OnTime { .. }), "{outcome:?}");
         }
-        let error = stream.send(vec![0; 256 * 1024 + 1], SendOptions::default());
+        let error = stream.send(vec![0; (64 << 20) + 1], SendOptions::default());
         assert!(matches!(
             error,
-            Err(SendError::TooLarge { size: 262_145, .. })
+            Err(SendError::TooLarge {
+                size: 67_108_865,
+                ..
+            })
         ));
         let never = SendOptions::default().on_time(1.0);
         assert!(matches!(
@@ -42,21 +45,21 @@ fn streams_are_told_apart() {
     let numbered = StreamConfig::new(Delivery::Reliable).number(77);
     let streams = [
         stream(&pair.ours),
-        pair.ours.open_stream(numbered.clone()).unwrap(),
+        pair.ours.open_stream(numbered).unwrap(),
         stream(&pair.ours),
     ];
-    assert_eq!(streams.each_ref().map(|stream| stream.number()), [0, 77, 1]);
+    assert_eq!(streams.each_ref().map(|stream| stream.id().0), [0, 77, 1]);
     let again = pair.ours.open_stream(numbered);
     assert_eq!(again.unwrap_err(), OpenError::AlreadyOpen { number: 77 });
 
     let options = SendOptions::within(Duration::from_secs(20));
     let sent = streams.each_ref().map(|stream| {
-        let data = stream.number().to_be_bytes();
+        let data = stream.id().0.to_be_bytes();
         stream.send(data, options).unwrap()
     });
     for _ in &streams {
         let (number, data) = recv(&pair.theirs);
-        assert_eq!(data, number.to_be_bytes());
+        assert_eq!(data, number.0.to_be_bytes());
     }
     for (stream, id) in streams.iter().zip(sent) {
         let outcome = stream.next_outcome_timeout(PATIENCE).unwrap().unwrap();

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use futures_lite::future;
 use punctual::{
-    CloseCode, Config, Endpoint, Event, Outcome, SendOptions, ServerKey, ServerUrl, Session, frame,
+    CloseCode, Config, Endpoint, Event, Outcome, SendOptions, ServerKey, ServerUrl, Session,
+    StreamId, frame,
 };
 
 use crate::support::{PATIENCE, recv, server, stream};
@@ -91,7 +92,7 @@ fn frame_client(url: &ServerUrl) {
                     client.recycle(message);
                 }
                 Event::Outcome { stream, .. } => {
-                    assert_eq!(stream, 5);
+                    assert_eq!(stream, StreamId::DEFAULT);
                     outcomes += 1;
                 }
                 Event::Connected { .. } => {}
@@ -104,7 +105,7 @@ fn frame_client(url: &ServerUrl) {
         }
         if sent == echoed && sent < ROUNDS && client.path(session).is_some() {
             client
-                .send(session, 5, &[sent], SendOptions::default())
+                .send(session, StreamId::DEFAULT, &[sent], SendOptions::default())
                 .unwrap();
             client.flush().unwrap();
             sent += 1;

@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use punctual::{Config, Delivery, Endpoint, ServerKey, ServerUrl, Session, Stream, StreamConfig};
+use punctual::{
+    Config, Delivery, Endpoint, MessageId, Outcome, ServerKey, ServerUrl, Session, Stream,
+    StreamConfig, StreamId,
+};
 
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -31,7 +34,12 @@ pub(crate) struct Pair {
 }
 
 pub(crate) fn pair() -> Pair {
-    let (server, url) = server(Config::default());
+    pair_of(Config::default())
+}
+
+/// A session whose server is configured so.
+pub(crate) fn pair_of(config: Config) -> Pair {
+    let (server, url) = server(config);
     let client = client();
     let ours = client.connect_blocking(&url).unwrap();
     let theirs = accept(&server);
@@ -44,13 +52,28 @@ pub(crate) fn pair() -> Pair {
 }
 
 pub(crate) fn stream(session: &Session) -> Stream {
-    session
-        .open_stream(StreamConfig::new(Delivery::Reliable))
-        .unwrap()
+    stream_of(session, Delivery::Reliable)
+}
+
+pub(crate) fn stream_of(session: &Session, delivery: Delivery) -> Stream {
+    session.open_stream(StreamConfig::new(delivery)).unwrap()
+}
+
+/// The next outcome of a stream.
+pub(crate) fn outcome(stream: &Stream) -> (MessageId, Outcome) {
+    let outcome = stream.next_outcome_timeout(PATIENCE).unwrap();
+    outcome.expect("an outcome comes")
+}
+
+/// Bytes that differ from place to place, and by `seed`.
+pub(crate) fn noise(seed: usize, len: usize) -> Vec<u8> {
+    (0..len)
+        .map(|at| ((at ^ seed).wrapping_mul(0x9E37_79B1) >> 13) as u8)
+        .collect()
 }
 
 /// The next message, of stream and bytes.
-pub(crate) fn recv(session: &Session) -> (u64, Vec<u8>) {
+pub(crate) fn recv(session: &Session) -> (StreamId, Vec<u8>) {
     let message = session.recv_timeout(PATIENCE).unwrap();
     let message = message.expect("a message comes");
     (message.stream, message.data)
