@@ -89,9 +89,14 @@ fn heading(result: &ScenarioResult) -> String {
         format!("{}\n", printable(&result.about))
     };
     format!(
-        "{}\n{about}{} sessions, {} s{settle}; {seeds}\n",
+        "{}\n{about}{} {}, {} s{settle}; {seeds}\n",
         printable(&result.scenario),
         result.sessions,
+        if result.sessions == 1 {
+            "session"
+        } else {
+            "sessions"
+        },
         result.sent_s
     )
 }
