@@ -43,9 +43,14 @@ pub(crate) struct Args {
     /// A connect token, as `punctual token` makes it, for a server that asks for one.
     #[arg(long, value_name = "FILE")]
     token: Option<PathBuf>,
-    /// Bytes of a message.
-    #[arg(long, default_value_t = 2048, value_parser = clap::value_parser!(u32).range(0..=262_144))]
+    /// Bytes of a message, up to 64 MiB.
+    #[arg(long, default_value_t = 2048, value_parser = clap::value_parser!(u32).range(0..=67_108_864))]
     bytes: u32,
+    /// How messages are delivered: unreliable (repaired only as far as the deadline asks for it), sequenced (the same, and none
+    /// after a newer one), reliable (in whatever order they arrive), ordered, or latest (a newer message supersedes those before
+    /// it).
+    #[arg(long, value_name = "MODE", default_value = "reliable", value_parser = values::delivery)]
+    delivery: Delivery,
     /// Messages a second.
     #[arg(long, value_name = "N", default_value = "10", value_parser = rate)]
     rate: f64,
@@ -64,7 +69,8 @@ pub(crate) struct Args {
     /// What decides about redundancy: exact, pangolin, retransmit, or fixed(N), also written fixed:N.
     #[arg(long, default_value = "exact", value_parser = policy)]
     policy: PolicyKind,
-    /// Print one JSON object: `settings`, and `policies`, a list of one {`policy`, `messages`, `latency_ms` {`p50`, `p95`, `p99`,
+    /// Print one JSON object: `settings` (among them `delivery`, `refused_messages`: not accepted since too much was under way,
+    /// `superseded_messages`: a newer one took their place; neither are in any other figure), and `policies`, a list of one {`policy`, `messages`, `latency_ms` {`p50`, `p95`, `p99`,
     /// `p99_5`, `p99_9`, `max`; null: never}, `late_share`, `late_share_95` [low, high], `predicted_late_share`,
     /// `recovery_overhead`, `encapsulation_overhead`, `lost_messages`, `seed`}.
     #[arg(long)]
@@ -108,7 +114,7 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
     };
     let session = session.map_err(|error| unreachable(&url, error))?;
     interrupt::watch();
-    let stream = StreamConfig::new(Delivery::Reliable).outcomes_kept(1 << 16);
+    let stream = StreamConfig::new(args.delivery).outcomes_kept(1 << 16);
     let stream = session.open_stream(stream).map_err(Failure::failed)?;
     if !args.json {
         output::print(&introduction(&args, &url, &session))?;
@@ -285,6 +291,8 @@ fn settings(
         "rate_per_s": args.rate,
         "deadline_ms": millis(args.deadline_ms),
         "on_time": args.on_time,
+        "delivery": values::delivery_name(args.delivery),
+        "superseded_messages": tally.superseded(),
         "refused_messages": tally.refused(),
         "latency_bound_p50_ms": tally.bound_p50_ms(),
         "late_because": tally.reasons(),

@@ -7,7 +7,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use punctual::{CloseCode, Config, Endpoint, ServerKey, ServerUrl, TokenKey};
+use punctual::{CloseCode, Config, Endpoint, Receive, ServerKey, ServerUrl, TokenKey};
 
 use crate::failure::Failure;
 use crate::{interrupt, key_file, output, token};
@@ -55,6 +55,8 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
     };
     let config = Config {
         token_key,
+        // They are counted, not kept.
+        receive: Receive::Pieces,
         ..Config::default()
     };
     let endpoint = Endpoint::server(config, args.listen, key).map_err(Failure::failed)?;

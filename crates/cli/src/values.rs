@@ -2,7 +2,32 @@
 
 use std::time::Duration;
 
+use punctual::Delivery;
 use punctual_lab::channel::RttSplit;
+
+/// Delivery modes and what they are called.
+const DELIVERIES: [(&str, Delivery); 5] = [
+    ("unreliable", Delivery::Unreliable),
+    ("sequenced", Delivery::UnreliableSequenced),
+    ("reliable", Delivery::Reliable),
+    ("ordered", Delivery::ReliableOrdered),
+    ("latest", Delivery::Latest),
+];
+
+/// A delivery mode.
+pub(crate) fn delivery(text: &str) -> Result<Delivery, String> {
+    let found = DELIVERIES.iter().find(|(name, _)| *name == text);
+    found.map(|(_, delivery)| *delivery).ok_or_else(|| {
+        let names = DELIVERIES.map(|(name, _)| name);
+        format!("expected one of {}", names.join(", "))
+    })
+}
+
+/// What [`delivery`] calls it.
+pub(crate) fn delivery_name(delivery: Delivery) -> &'static str {
+    let found = DELIVERIES.iter().find(|(_, mode)| *mode == delivery);
+    found.map_or("", |(name, _)| name)
+}
 
 /// A share from 0 to 1.
 pub(crate) fn share(text: &str) -> Result<f64, String> {

@@ -263,6 +263,7 @@ fn bad_flags_are_refused_in_one_sentence() {
         ("lab replay", "--trace"),
         ("token --key /no/such/key --out /tmp/none", "--new-key"),
         ("send punctual://localhost:1", "#KEY"),
+        ("send punctual://localhost:1 --delivery best", "latest"),
     ] {
         refused(flags, words);
     }

@@ -2,35 +2,33 @@
 
 use punctual_erasure::{REPAIR_SYMBOLS_MAX, SOURCE_SYMBOLS_MAX, rebuild, repair_symbol};
 use punctual_proto::vectors::{Reassembled, Reassembly, symbol};
-use punctual_proto::wire::{Preamble, Reader, Symbol};
+use punctual_proto::wire::{Order, Preamble, Reader, Symbol};
 use serde_json::{Value, json};
 
 use super::{hex, noise, written};
 
 pub(super) fn preambles() -> Value {
+    let first = |stream, order, message_len| Preamble::First {
+        stream,
+        order,
+        message_len,
+    };
+    let later = |distance, index| Preamble::Later { distance, index };
     let preambles = [
-        Preamble::First {
-            stream: 0,
-            message_len: 0,
-        },
-        Preamble::First {
-            stream: 0,
-            message_len: 63,
-        },
-        Preamble::First {
-            stream: 0,
-            message_len: 262_144,
-        },
-        Preamble::First {
-            stream: 1,
-            message_len: 64,
-        },
-        Preamble::First {
-            stream: (1 << 62) - 1,
-            message_len: 20_000,
-        },
-        Preamble::Later { index: 1 },
-        Preamble::Later { index: 255 },
+        first(0, Order::None, 0),
+        first(0, Order::None, 63),
+        first(0, Order::None, 67_108_864),
+        first(1, Order::None, 64),
+        first(1023, Order::None, 20_000),
+        first(0, Order::Sequence(0), 10),
+        first(2, Order::Sequence(65_535), 10),
+        first(2, Order::Void(258), 0),
+        first(3, Order::Newest, 100),
+        first(4, Order::Key(0), 100),
+        first(0, Order::Key((1 << 62) - 1), 100),
+        later(1, 1),
+        later(70, 64),
+        later(8191, 1023),
     ];
     let mut vectors = Vec::new();
     for preamble in preambles {
@@ -39,23 +37,41 @@ pub(super) fn preambles() -> Value {
         vectors.push(match preamble {
             Preamble::First {
                 stream,
+                order,
                 message_len,
             } => {
-                json!({ "bytes": hex(&bytes), "stream": stream, "message_len": message_len })
+                let (order, value) = described(order);
+                json!({
+                    "bytes": hex(&bytes), "stream": stream, "order": order, "order_value": value, "message_len": message_len,
+                })
             }
-            Preamble::Later { index } => json!({ "bytes": hex(&bytes), "index": index }),
+            Preamble::Later { distance, index } => {
+                json!({ "bytes": hex(&bytes), "distance": distance, "index": index })
+            }
         });
     }
-    let invalid: [(&[u8], &str); 6] = [
-        (&[0x02, 0], "unknown flags"),
-        (&[0x81, 1], "unknown flags"),
-        (&[0x80, 0], "a later block with index 0"),
-        (&[0x80], "ends within the preamble"),
+    let invalid: [(&[u8], &str); 12] = [
+        (&[0x10, 0], "unknown flags"),
+        (&[0x81, 1, 1], "unknown flags"),
+        (&[0x08, 0], "void without a sequence number"),
+        (&[0x0A, 0, 1, 1], "void with content"),
+        (&[0x80, 1, 0], "a later block with index 0"),
         (
-            &[0x00, 0x80, 0x04, 0x00, 0x01],
-            "a message of 262,145 bytes",
+            &[0x80, 1, 2],
+            "a later block of an index above its distance",
+        ),
+        (
+            &[0x80, 0x80, 0x01, 0, 0, 0x80, 0x01, 0, 0],
+            "an index of 65,536",
+        ),
+        (&[0x80, 1], "ends within the preamble"),
+        (&[0x01, 0x44, 0x00, 1], "stream 1,024"),
+        (
+            &[0x00, 0x84, 0x00, 0x00, 0x01],
+            "a message of 67,108,865 bytes",
         ),
         (&[0x01, 5], "ends within the preamble"),
+        (&[0x02, 5], "ends within the preamble"),
     ];
     let mut rejected = Vec::new();
     for (bytes, why) in invalid {
@@ -63,6 +79,17 @@ pub(super) fn preambles() -> Value {
         rejected.push(json!({ "bytes": hex(bytes), "why": why }));
     }
     json!({ "preambles": vectors, "invalid": rejected })
+}
+
+/// What an order is called, and the number that it carries.
+pub(super) fn described(order: Order) -> (&'static str, Option<u64>) {
+    match order {
+        Order::None => ("none", None),
+        Order::Sequence(sequence) => ("sequence", Some(sequence.into())),
+        Order::Void(sequence) => ("void", Some(sequence.into())),
+        Order::Newest => ("newest", None),
+        Order::Key(key) => ("key", Some(key)),
+    }
 }
 
 /// Row `repair` of the matrix: what the code makes of blocks with a single 1.
@@ -139,7 +166,7 @@ fn rebuilt(k: u8, symbol_len: usize, symbols: &[(u8, Vec<u8>)]) -> Vec<u8> {
 }
 
 /// Cuts a message as a sender may: full blocks of `k` symbols, and a last one of as many as it needs.
-fn cut(stream: u64, message: &[u8], k: usize, symbol_len: usize) -> Vec<(Vec<u8>, u8, usize)> {
+fn cut(stream: u16, message: &[u8], k: usize, symbol_len: usize) -> Vec<(Vec<u8>, u8, usize)> {
     let mut blocks = Vec::new();
     let mut rest = message;
     let mut index = 0;
@@ -147,10 +174,14 @@ fn cut(stream: u64, message: &[u8], k: usize, symbol_len: usize) -> Vec<(Vec<u8>
         let preamble = if index == 0 {
             Preamble::First {
                 stream,
+                order: Order::None,
                 message_len: message.len(),
             }
         } else {
-            Preamble::Later { index }
+            Preamble::Later {
+                distance: u64::from(index),
+                index,
+            }
         };
         let mut block = written(|writer| preamble.encode(writer));
         let (content, later) = rest.split_at(rest.len().min(k * symbol_len - block.len()));
@@ -200,8 +231,8 @@ pub(super) fn messages() -> Value {
                     esi,
                     data: &data,
                 };
-                if let Reassembled::Message { stream, data } = receiver.handle_symbol(&frame) {
-                    delivered = Some((stream, data));
+                if let Reassembled::Messages(mut messages) = receiver.handle_symbol(&frame) {
+                    delivered = messages.pop();
                 }
                 symbols.push(json!({ "block": number, "k": k, "esi": esi, "data": hex(&data) }));
             }

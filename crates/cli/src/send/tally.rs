@@ -17,22 +17,33 @@ const SEED: u64 = 1;
 /// Counts of one run.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
-    first: Option<MessageId>,
-    /// Whether each message was late, in the order of sending; late until its outcome says otherwise.
-    late: Vec<bool>,
-    resolved: u64,
+    /// Messages without an outcome, and their places in the order of sending.
+    open: BTreeMap<MessageId, usize>,
+    /// What became of each message, in the order of sending.
+    fates: Vec<Fate>,
     late_count: u64,
     dropped: u64,
+    superseded: u64,
     refused: u64,
     reasons: BTreeMap<&'static str, u64>,
     latencies: Latencies,
     bounds: Latencies,
 }
 
+/// What became of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    /// It came late, or not at all, or is not known to have come.
+    Late,
+    OnTime,
+    /// A newer one took its place, as the delivery mode has it: it counts neither way.
+    Superseded,
+}
+
 impl Tally {
     pub(super) fn on_sent(&mut self, message: MessageId) {
-        self.first.get_or_insert(message);
-        self.late.push(true);
+        self.open.insert(message, self.fates.len());
+        self.fates.push(Fate::Late);
     }
 
     pub(super) const fn on_refused(&mut self) {
@@ -40,15 +51,12 @@ impl Tally {
     }
 
     pub(super) fn on_outcome(&mut self, message: MessageId, outcome: Outcome) {
-        self.resolved += 1;
+        let Some(place) = self.open.remove(&message) else {
+            return;
+        };
         let (latency, bound) = match outcome {
             Outcome::OnTime { latency, bound } => {
-                let place = self
-                    .first
-                    .map(|first| message.0.saturating_sub(first.0) as usize);
-                if let Some(late) = place.and_then(|place| self.late.get_mut(place)) {
-                    *late = false;
-                }
+                self.fates[place] = Fate::OnTime;
                 (latency, bound)
             }
             Outcome::Late {
@@ -67,7 +75,12 @@ impl Tally {
                 *self.reasons.entry(name(why)).or_default() += 1;
                 return;
             }
-            // Outcomes of delivery modes that this command does not use.
+            Outcome::Superseded => {
+                self.superseded += 1;
+                self.fates[place] = Fate::Superseded;
+                return;
+            }
+            // This command takes nothing back.
             _ => return,
         };
         self.latencies.record(latency.as_micros() as u64);
@@ -75,7 +88,11 @@ impl Tally {
     }
 
     pub(super) const fn sent(&self) -> u64 {
-        self.late.len() as u64
+        self.fates.len() as u64
+    }
+
+    pub(super) const fn superseded(&self) -> u64 {
+        self.superseded
     }
 
     pub(super) const fn refused(&self) -> u64 {
@@ -83,12 +100,12 @@ impl Tally {
     }
 
     /// Messages without an outcome.
-    pub(super) const fn outstanding(&self) -> u64 {
-        self.sent().saturating_sub(self.resolved)
+    pub(super) fn outstanding(&self) -> u64 {
+        self.open.len() as u64
     }
 
-    pub(super) const fn resolved(&self) -> u64 {
-        self.resolved
+    pub(super) fn resolved(&self) -> u64 {
+        self.sent() - self.outstanding()
     }
 
     /// Messages known to be late.
@@ -128,6 +145,12 @@ impl Tally {
                 reasons.collect::<Vec<_>>().join(", ")
             ));
         }
+        if self.superseded > 0 {
+            notes.push(format!(
+                "{} messages were superseded by newer ones, as this delivery has it, and are in none of the figures",
+                count(self.superseded)
+            ));
+        }
         if self.refused > 0 {
             notes.push(format!(
                 "{} messages were not accepted since too much was under way already, and are in none of the figures: \
@@ -150,20 +173,19 @@ impl Tally {
         for _ in 0..lost {
             latencies.record_lost();
         }
-        let late = self.late.iter().filter(|&&late| late).count();
+        let counted = self.fates.iter().filter(|&&fate| fate != Fate::Superseded);
+        let late: Vec<bool> = counted.map(|&fate| fate == Fate::Late).collect();
+        let late_count = late.iter().filter(|&&late| late).count();
         let mut totals = Totals::default();
         if let Some(stats) = stats {
             totals.add(stats);
         }
         Summary {
             policy: kind.to_string(),
-            messages: self.sent(),
+            messages: late.len() as u64,
             latency_ms: latencies.quantiles(),
-            late_share: late as f64 / self.late.len().max(1) as f64,
-            late_share_95: share_interval(
-                &blocks(&self.late, self.late.len().div_ceil(BLOCKS)),
-                SEED,
-            ),
+            late_share: late_count as f64 / late.len().max(1) as f64,
+            late_share_95: share_interval(&blocks(&late, late.len().div_ceil(BLOCKS)), SEED),
             predicted_late_share: totals.predicted_late_share(),
             recovery_overhead: totals.recovery_overhead(),
             encapsulation_overhead: totals.encapsulation_overhead(),
@@ -179,6 +201,7 @@ fn name(why: MissReason) -> &'static str {
         MissReason::Loss => "loss",
         MissReason::Delay => "delay",
         MissReason::PathDown => "path down",
+        MissReason::Thinned => "thinned out",
         MissReason::Closed => "session closed",
         _ => "other",
     }
@@ -193,7 +216,12 @@ mod tests {
     fn every_outcome_is_counted_once() {
         let mut tally = Tally::default();
         let ms = Duration::from_millis;
-        (10..14).for_each(|id| tally.on_sent(MessageId(id)));
+        // Names follow each other, and that is all that is known of them.
+        for id in [3, 10, 11, 12, 900] {
+            tally.on_sent(MessageId(id));
+        }
+        tally.on_outcome(MessageId(3), Outcome::Superseded);
+        tally.on_outcome(MessageId(4), Outcome::Superseded);
         tally.on_refused();
         tally.on_outcome(
             MessageId(11),
@@ -221,10 +249,11 @@ mod tests {
             (tally.outstanding(), tally.late(), tally.refused()),
             (1, 2, 1)
         );
+        assert_eq!((tally.sent(), tally.superseded()), (5, 1));
         let summary = tally.summary(PolicyKind::Exact, None);
         assert_eq!((summary.messages, summary.lost_messages), (4, 2));
         assert!((summary.late_share - 0.75).abs() < 1e-12);
         assert_eq!(summary.latency_ms.max, Some(200.0));
-        assert_eq!(tally.notes().len(), 4);
+        assert_eq!(tally.notes().len(), 5);
     }
 }

@@ -73,7 +73,7 @@ fn line(tally: &Tally) -> String {
             .map_or_else(|| "-".to_owned(), |ms| format!("{ms:.1}"))
     };
     format!(
-        "{} arrived, {} under way, {} late ({}); p50 {} p99 {} ms",
+        "{} done, {} under way, {} late ({}); p50 {} p99 {} ms",
         count(tally.resolved()),
         count(tally.outstanding()),
         count(tally.late()),

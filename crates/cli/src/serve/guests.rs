@@ -1,8 +1,9 @@
 //! The sessions of a server, and what came through each.
 
 use std::net::SocketAddr;
+use std::time::Duration;
 
-use punctual::{CloseCode, Session, SessionClosed};
+use punctual::{CloseCode, Event, Piece, Session, SessionClosed};
 
 /// A session and its counts.
 #[derive(Debug)]
@@ -20,17 +21,25 @@ impl Guest {
     /// Takes the messages that have come; false when there will be no more.
     fn take(&mut self) -> bool {
         loop {
-            match self.session.try_recv() {
-                Ok(Some(message)) => {
+            match self.session.next_event_timeout(Duration::ZERO) {
+                Ok(Some(Event::Message(message))) => {
                     self.messages += 1;
                     self.bytes += message.data.len() as u64;
                     self.session.recycle(message);
                 }
-                Ok(None) => return true,
-                Err(SessionClosed { why }) => {
+                Ok(Some(Event::Piece(piece))) => {
+                    self.messages += u64::from(piece.is_last());
+                    if let Piece::Data { data, .. } = piece {
+                        self.bytes += data.len() as u64;
+                        self.session.recycle(data);
+                    }
+                }
+                Ok(Some(Event::Closed { why })) | Err(SessionClosed { why }) => {
                     self.reason = Some(why.to_string());
                     return false;
                 }
+                Ok(Some(_)) => {}
+                Ok(None) => return true,
             }
         }
     }

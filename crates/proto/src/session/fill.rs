@@ -186,8 +186,7 @@ impl Session {
             }),
             Item::Message(slot) => {
                 let symbol_max = symbol_len_max(self.path.mtu.current());
-                let len = outbox.message(slot).map_or(0, |message| message.len);
-                let least = (len as usize + Preamble::LEN_MAX).min(symbol_max);
+                let least = (entry.bytes as usize + Preamble::LEN_MAX).min(symbol_max);
                 // The first one leaves in any case, alone if it must.
                 (picks.count == 0 || picks.fits(least, room)) && self.may_cut(slot)
             }
