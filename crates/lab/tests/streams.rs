@@ -130,8 +130,8 @@ fn a_newer_message_takes_the_place_of_an_older_one() {
         .collect();
     let other = duo.send_on(state, &[200; 10], SendOptions::default().key(8));
     duo.run(Duration::from_secs(5));
-    let newest = duo.received.iter().map(|(_, _, data)| data[0]);
-    assert_eq!(newest.filter(|first| *first != 200).last(), Some(99));
+    let mut newest = duo.received.iter().map(|(_, _, data)| data[0]);
+    assert_eq!(newest.rfind(|first| *first != 200), Some(99));
     assert!(matches!(
         duo.outcome_of(other),
         Some(Outcome::OnTime { .. })
@@ -379,7 +379,7 @@ fn an_ordered_stream_outlives_its_sequence_numbers() {
     while next < 150_000 {
         for _ in 0..100 {
             let message = duo.send_on(stream, &next.to_be_bytes(), SendOptions::default());
-            if next % 97 == 0 {
+            if next.is_multiple_of(97) {
                 duo.cancel(message);
             }
             next += 1;

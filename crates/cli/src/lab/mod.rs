@@ -16,16 +16,16 @@ use crate::failure::Failure;
 /// Measure policies over a simulated or a recorded network, in virtual time: exact clocks, and the same run each time.
 #[derive(clap::Subcommand)]
 pub(crate) enum Command {
-    Simulate(simulate::Args),
-    Replay(replay::Args),
+    Simulate(Box<simulate::Args>),
+    Replay(Box<replay::Args>),
     ThinStreams(thin_streams::Args),
 }
 
 /// Runs the command.
 pub(crate) fn run(command: Command) -> Result<(), Failure> {
     match command {
-        Command::Simulate(args) => simulate::run(args),
-        Command::Replay(args) => replay::run(args),
+        Command::Simulate(args) => simulate::run(*args),
+        Command::Replay(args) => replay::run(*args),
         Command::ThinStreams(args) => thin_streams::run(&args),
     }
 }
