@@ -9,6 +9,7 @@ use std::time::Duration;
 use punctual_lab::scenario::{
     Outcome, Remedies, RunError, Scenario, ScenarioResult, Shape, ThinStudy, run, thin_streams,
 };
+use punctual_proto::Uplink;
 
 fn open(name: &str) -> Scenario {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios");
@@ -207,14 +208,21 @@ fn thin_streams_are_as_good_as_bundling_can_make_them() {
 fn a_broadcast_is_spread() {
     let mut scenario = open("broadcast.toml");
     scenario.duration = Duration::from_secs(7);
-    for uplink in [Some(100_000_000), None] {
-        scenario.uplink_bits_per_second = uplink;
+    let known = Uplink::BytesPerSecond(12_500_000);
+    for uplink in [known, Uplink::Unknown, Uplink::Unlimited] {
+        scenario.uplink = uplink;
         let result = play(&scenario, 1);
         let stream = &result.streams[0];
         assert_eq!(stream.messages_sent, 3000);
+        let dropped = result.link.unwrap().packets_dropped;
+        if uplink == Uplink::Unlimited {
+            // What the others are measured against.
+            assert!(dropped > 3000, "{dropped} packets dropped");
+            continue;
+        }
         assert!(stream.on_time_share > Some(0.999), "{uplink:?}: {stream:?}");
-        if uplink.is_some() {
-            assert_eq!(result.link.unwrap().packets_dropped, 0);
+        if uplink == known {
+            assert_eq!(dropped, 0);
         }
     }
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 use punctual_net::crypto::AwsLc;
 use punctual_net::udp::SocketOptions;
 use punctual_policy::{Library, PolicyKind};
-use punctual_proto::{EndpointConfig, ServerConfig, ThinStreams, TokenKey, limits};
+use punctual_proto::{EndpointConfig, ServerConfig, ThinStreams, TokenKey, Uplink, limits};
 
 use crate::ServerKey;
 use crate::key::unix_seconds;
@@ -45,10 +45,10 @@ pub struct Config {
     /// How messages larger than 256 KiB are received. Default whole, up to 64 MiB in each session. Lower it on a server whose
     /// clients send nothing large, so that none of them can make it hold more.
     pub receive: Receive,
-    /// What the way out of this machine carries, in bytes a second, headers included; all sessions together keep to it. Default
-    /// unknown: what many sessions send at once is then spread over half of the time that the deadlines leave. Set it, a few
-    /// percent below the true rate, on a server that broadcasts.
-    pub uplink_bytes_per_second: Option<u64>,
+    /// What the way out of this machine carries. Default unknown: what many sessions send at once, beyond 256 KiB, is then spread
+    /// over a quarter of the time that the deadlines leave. Set it, a few percent below the true rate, on a server that
+    /// broadcasts.
+    pub uplink: Uplink,
     /// What is done for streams with few packets on their way. Default all of it; the switches are there to measure what each
     /// is worth.
     pub thin_streams: ThinStreams,
@@ -96,7 +96,7 @@ impl Default for Config {
             keep_alive: Some(Duration::from_secs(10)),
             handshake_timeout: Duration::from_secs(5),
             receive: Receive::default(),
-            uplink_bytes_per_second: None,
+            uplink: Uplink::Unknown,
             thin_streams: ThinStreams::default(),
             thread: 0,
             socket_buffers: (options.recv_buffer_bytes, options.send_buffer_bytes),
@@ -122,7 +122,7 @@ impl Config {
             idle_timeout: self.idle_timeout,
             keep_alive: self.keep_alive,
             handshake_timeout: self.handshake_timeout,
-            uplink_bytes_per_second: self.uplink_bytes_per_second,
+            uplink: self.uplink,
             thin_streams: self.thin_streams,
             ..EndpointConfig::client(Arc::new(AwsLc), library(self.policy))
         }

@@ -123,6 +123,6 @@ pub use punctual_proto::wire::Refusal;
 pub use punctual_proto::{
     Cancel, CloseCode, CloseReason, ConfigError, ConnectToken, Delivery, EndpointStats, Fairness,
     Forecast, MessageId, MissReason, Outcome, PathReport, SendError, SendOptions, SessionId,
-    SessionStats, SharedContent, StreamId, StreamStats, ThinStreams, TokenError, TokenKey,
+    SessionStats, SharedContent, StreamId, StreamStats, ThinStreams, TokenError, TokenKey, Uplink,
     WhenLate,
 };

@@ -26,6 +26,8 @@ pub(super) struct File {
     pub(super) policy: Option<String>,
     /// The server's budget for all its sessions together, which they share by the coordinator. Default: none.
     pub(super) uplink_mbit_per_s: Option<f64>,
+    /// With `false` sessions send as if they were alone. Default true.
+    pub(super) coordination: Option<bool>,
     pub(super) rivals: Option<Rivals>,
     pub(super) network: Option<Network>,
     pub(super) link: Option<Link>,

@@ -122,7 +122,7 @@ impl<'a> Stage<'a> {
             ServerConfig::new(key.clone()),
         );
         let server = world.add_server(EndpointConfig {
-            uplink_bytes_per_second: scenario.uplink_bits_per_second.map(|bits| bits / 8),
+            uplink: scenario.uplink,
             ..with_thin(config, scenario.thin)
         });
         let hungry = scenario.streams.iter();

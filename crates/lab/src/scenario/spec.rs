@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use punctual_policy::PolicyKind;
-use punctual_proto::WhenLate;
+use punctual_proto::{Uplink, WhenLate};
 
 use super::error::{self, Refusal, ScenarioError};
 use super::{Traffic, check};
@@ -33,8 +33,8 @@ pub struct Scenario {
     pub direction: Forward,
     /// Which policy decides how many symbols are sent.
     pub policy: PolicyKind,
-    /// The server's budget for all its sessions together; None: each session by itself.
-    pub uplink_bits_per_second: Option<u64>,
+    /// What the server is told of the way out that its sessions share.
+    pub uplink: Uplink,
     /// Each session's own path.
     pub path: PathSpec,
     /// A link that all share, towards the receivers, after (or before) their own paths.

@@ -60,6 +60,19 @@ impl Default for ThinStreams {
     }
 }
 
+/// What the way out of an endpoint carries; all its sessions share it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Uplink {
+    /// Not known: bursts of many sessions are spread over a quarter of the time that their deadlines leave.
+    #[default]
+    Unknown,
+    /// So many bytes a second, headers included, at least 10,000: all sessions together keep to it. A few percent below the truth
+    /// are best.
+    BytesPerSecond(u64),
+    /// Nothing is held back for it: where something else sees to it, and to compare.
+    Unlimited,
+}
+
 /// How an endpoint behaves.
 #[derive(Clone)]
 pub struct EndpointConfig {
@@ -83,10 +96,8 @@ pub struct EndpointConfig {
     pub handshake_timeout: Duration,
     /// Packets after which a direction's keys are replaced.
     pub key_update_packets: u64,
-    /// What the way out of this endpoint carries, in bytes a second, headers included; all sessions together keep to it. Unknown
-    /// unless set: bursts of many sessions are then spread over a quarter of the time that their deadlines leave. Set it a few
-    /// percent below the true rate of a server that broadcasts.
-    pub uplink_bytes_per_second: Option<u64>,
+    /// What the way out carries. Set it on a server that broadcasts. `Unknown` unless set.
+    pub uplink: Uplink,
     /// What is done for thin streams; all of it unless set.
     pub thin_streams: ThinStreams,
 }
@@ -102,7 +113,7 @@ impl core::fmt::Debug for EndpointConfig {
             .field("keep_alive", &self.keep_alive)
             .field("handshake_timeout", &self.handshake_timeout)
             .field("key_update_packets", &self.key_update_packets)
-            .field("uplink_bytes_per_second", &self.uplink_bytes_per_second)
+            .field("uplink", &self.uplink)
             .field("thin_streams", &self.thin_streams)
             .finish_non_exhaustive()
     }
@@ -138,7 +149,7 @@ impl EndpointConfig {
             keep_alive: Some(Duration::from_secs(10)),
             handshake_timeout: Duration::from_secs(5),
             key_update_packets: crate::session::KEY_UPDATE_PACKETS,
-            uplink_bytes_per_second: None,
+            uplink: Uplink::Unknown,
             thin_streams: ThinStreams::default(),
         }
     }
@@ -177,9 +188,8 @@ impl EndpointConfig {
                 "keep_alive must be below idle_timeout",
             ),
             (
-                self.uplink_bytes_per_second
-                    .is_none_or(|rate| rate >= 10_000),
-                "uplink_bytes_per_second must be at least 10,000",
+                !matches!(self.uplink, Uplink::BytesPerSecond(..10_000)),
+                "uplink must be at least 10,000 bytes a second",
             ),
             (
                 self.key_update_packets >= 1000,

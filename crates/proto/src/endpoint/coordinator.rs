@@ -5,11 +5,12 @@
 //! those with deadlines first, each for one packet at a time. Where the uplink is not known, what goes beyond a larger bucket is
 //! spread over a quarter of the time that its deadlines leave: a compromise between a repair that still comes in time and an
 //! uplink that may be slow.
-//! Acknowledgements and all else but symbols never wait here.
+//! Acknowledgements and all else but symbols and probes of the path never wait here.
 
 use alloc::collections::VecDeque;
 use core::time::Duration;
 
+use super::Uplink;
 use crate::time::{Instant, nanos};
 
 /// Bytes that leave at once into a known uplink: few enough for the queue of a home router.
@@ -30,8 +31,7 @@ pub(crate) struct Pending {
 
 /// The sessions that wait for their turn, and how much may leave.
 pub(super) struct Coordinator {
-    /// Bytes a second that the uplink carries, if known.
-    uplink: Option<u64>,
+    uplink: Uplink,
     /// Bytes that may leave now.
     level: i64,
     updated: Instant,
@@ -47,7 +47,7 @@ pub(super) struct Coordinator {
 }
 
 impl Coordinator {
-    pub(super) const fn new(uplink: Option<u64>) -> Self {
+    pub(super) const fn new(uplink: Uplink) -> Self {
         Self {
             uplink,
             level: burst(uplink),
@@ -81,10 +81,10 @@ impl Coordinator {
     /// Bytes a second that leave at present.
     fn rate(&self) -> u64 {
         match (self.uplink, self.finish_by) {
-            (Some(uplink), _) => uplink,
-            (None, Some(_)) => self.planned.max(1_000_000),
+            (Uplink::BytesPerSecond(rate), _) => rate,
+            (Uplink::Unknown, Some(_)) => self.planned.max(1_000_000),
             // Nobody waits: whatever left has left.
-            (None, None) => u64::MAX,
+            (Uplink::Unknown, None) | (Uplink::Unlimited, _) => u64::MAX,
         }
     }
 
@@ -146,10 +146,10 @@ impl Coordinator {
     }
 }
 
-const fn burst(uplink: Option<u64>) -> i64 {
+const fn burst(uplink: Uplink) -> i64 {
     match uplink {
-        Some(_) => BURST,
-        None => BURST_UNKNOWN,
+        Uplink::BytesPerSecond(_) => BURST,
+        Uplink::Unknown | Uplink::Unlimited => BURST_UNKNOWN,
     }
 }
 
@@ -185,7 +185,7 @@ mod tests {
 
     #[test]
     fn a_broadcast_leaves_at_the_rate_of_the_uplink() {
-        let mut coordinator = Coordinator::new(Some(12_500_000));
+        let mut coordinator = Coordinator::new(Uplink::BytesPerSecond(12_500_000));
         let took = run(&mut coordinator, 1000, Some(Duration::from_millis(300)));
         // 1.5 MB less the burst, at 12.5 MB/s.
         let expected = Duration::from_micros(114_750);
@@ -197,7 +197,7 @@ mod tests {
 
     #[test]
     fn without_a_known_uplink_it_takes_a_quarter_of_what_deadlines_leave() {
-        let mut coordinator = Coordinator::new(None);
+        let mut coordinator = Coordinator::new(Uplink::Unknown);
         let took = run(&mut coordinator, 1000, Some(Duration::from_millis(400)));
         assert!(took > Duration::from_millis(50), "{took:?}");
         assert!(took < Duration::from_millis(105), "{took:?}");
@@ -210,7 +210,7 @@ mod tests {
     /// without its uplink, seed 1).
     #[test]
     fn what_is_more_than_was_said_does_not_crawl() {
-        let mut coordinator = Coordinator::new(None);
+        let mut coordinator = Coordinator::new(Uplink::Unknown);
         let start = Instant::from_micros(5_000_000);
         assert!(coordinator.may_send(start));
         let pending = Pending {
@@ -240,7 +240,7 @@ mod tests {
 
     #[test]
     fn deadlines_go_first() {
-        let mut coordinator = Coordinator::new(Some(1_000_000));
+        let mut coordinator = Coordinator::new(Uplink::BytesPerSecond(1_000_000));
         let now = Instant::from_micros(1);
         let bulk = Pending {
             bytes: 1_000_000,

@@ -18,7 +18,7 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::net::SocketAddr;
 
-pub use config::{ConfigError, EndpointConfig, ServerConfig, ThinStreams};
+pub use config::{ConfigError, EndpointConfig, ServerConfig, ThinStreams, Uplink};
 
 use crate::handshake::{ConnectToken, CookieJar, Entropy};
 use crate::pool::Pool;
@@ -165,7 +165,7 @@ impl Endpoint {
         let cookies = CookieJar::new(entropy.array());
         Self {
             table: Table::new(config.thread, config.sessions_max),
-            coordinator: Coordinator::new(config.uplink_bytes_per_second),
+            coordinator: Coordinator::new(config.uplink),
             config,
             entropy,
             pool: Pool::new(POOL_MAX),

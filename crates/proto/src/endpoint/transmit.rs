@@ -1,6 +1,6 @@
 //! Whose datagram is next: sessions in the order of their changes, or, while the way out is short, in the coordinator's line.
 
-use super::{Ecn, Endpoint, Slot, Transmit};
+use super::{Ecn, Endpoint, Slot, Transmit, Uplink};
 use crate::limits::UDP_IP_HEADER;
 use crate::session::Shared;
 use crate::time::Instant;
@@ -18,7 +18,11 @@ impl Endpoint {
         }
         loop {
             // While sessions wait in line, newcomers send no symbols before they have got in line.
-            let is_alone = self.table.len() == 1 && self.config.uplink_bytes_per_second.is_none();
+            let is_alone = match self.config.uplink {
+                Uplink::Unlimited => true,
+                Uplink::Unknown => self.table.len() == 1,
+                Uplink::BytesPerSecond(_) => false,
+            };
             let is_free =
                 is_alone || (!self.coordinator.is_waiting() && self.coordinator.may_send(now));
             let Some(&index) = self.transmit_queue.front() else {

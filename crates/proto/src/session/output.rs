@@ -113,7 +113,7 @@ impl Session {
             || self.control.path_response.is_some()
             || self.wants_abandon();
         if !has_symbols && !wants_control {
-            return self.compose_probe(now, buffer);
+            return self.compose_probe(now, buffer, shared.has_budget);
         }
         let mut writer = Writer::new(&mut buffer[..room]);
         let mut draft = self.draft(&mut writer);
@@ -169,6 +169,8 @@ impl Session {
         if !is_told {
             // Without budget the answer is no, and notes whether that alone is why.
             self.may_send_symbols(now, false);
+            self.traffic.awaits_budget |=
+                self.may_probe() && self.path.mtu.poll_probe(now).is_some();
         }
         if !self.traffic.awaits_budget {
             return None;
@@ -176,7 +178,11 @@ impl Session {
         let deadline = self.traffic.schedule.earliest_deadline();
         let way = self.path.one_way_delay();
         Some(Pending {
-            bytes: self.traffic.schedule.bytes_before(false),
+            bytes: self
+                .traffic
+                .schedule
+                .bytes_before(false)
+                .max(self.path.mtu.max().into()),
             slack: deadline.map(|deadline| deadline.since(now).saturating_sub(way)),
         })
     }
@@ -231,11 +237,21 @@ impl Session {
     }
 
     /// A padded packet that finds out whether larger ones pass.
-    fn compose_probe(&mut self, now: Instant, buffer: &mut [u8]) -> Option<Draft> {
+    fn compose_probe(
+        &mut self,
+        now: Instant,
+        buffer: &mut [u8],
+        has_budget: bool,
+    ) -> Option<Draft> {
         if !self.may_probe() {
             return None;
         }
         let size = self.path.mtu.poll_probe(now)?;
+        if !has_budget {
+            // A thousand sessions that begin at once probe in line.
+            self.traffic.awaits_budget = true;
+            return None;
+        }
         let mut writer = Writer::new(buffer.get_mut(..size - TAG_LEN)?);
         let mut draft = self.draft(&mut writer);
         Frame::Ping.encode(&mut writer);

@@ -250,7 +250,10 @@ impl Session {
         if first_sent_at + least > deadline && message.accepted_at + least <= deadline {
             return MissReason::Queue;
         }
-        if self.liveness.last_acked < first_sent_at && message.lost_symbols > 0 {
+        // One packet that nothing followed is lost; silence for longer than that is the path's.
+        let is_silent = self.liveness.last_received < first_sent_at
+            && now.since(first_sent_at) > self.path.round_time() * 2;
+        if is_silent && message.lost_symbols > 0 {
             return MissReason::PathDown;
         }
         if message.lost_symbols > 0 {

@@ -33,7 +33,7 @@ impl Session {
             .path
             .mtu
             .next_at()
-            .filter(|_| may_send && self.may_probe());
+            .filter(|_| may_send && self.may_probe() && !self.traffic.awaits_budget);
         let paced = self.traffic.paced_until.filter(|_| may_send);
         [
             self.liveness.loss_at,

@@ -9,7 +9,7 @@ mod traffic;
 
 use std::time::Duration;
 
-use punctual_proto::limits;
+use punctual_proto::{Uplink, limits};
 
 use super::error::{Place, Problem};
 use super::file;
@@ -72,20 +72,35 @@ pub(super) fn scenario(raw: file::File, stem: &str) -> Result<Scenario, Problem>
         seed: raw.seed.unwrap_or(1),
         direction,
         policy,
-        uplink_bits_per_second: match raw.uplink_mbit_per_s {
-            // The protocol's least.
-            Some(rate) if rate < 0.08 => {
-                return Err(top.range("uplink_mbit_per_s", "a number from 0.08 to 1000000", rate));
-            }
-            Some(rate) => Some(megabits(&top, "uplink_mbit_per_s", rate)?),
-            None => None,
-        },
+        uplink: uplink(&top, raw.uplink_mbit_per_s, raw.coordination)?,
         path,
         link,
         rivals,
         thin,
         streams: stream::streams(&top.table("stream"), &raw.stream, seconds)?,
     })
+}
+
+fn uplink(
+    top: &Place<'_>,
+    rate: Option<f64>,
+    coordination: Option<bool>,
+) -> Result<Uplink, Problem> {
+    match (rate, coordination) {
+        (Some(_), Some(false)) => Err(top.conflict(
+            "uplink_mbit_per_s",
+            "says nothing with `coordination = false`",
+        )),
+        (None, Some(false)) => Ok(Uplink::Unlimited),
+        // The protocol's least.
+        (Some(rate), _) if rate < 0.08 => {
+            Err(top.range("uplink_mbit_per_s", "a number from 0.08 to 1000000", rate))
+        }
+        (Some(rate), _) => Ok(Uplink::BytesPerSecond(
+            megabits(top, "uplink_mbit_per_s", rate)? / 8,
+        )),
+        (None, _) => Ok(Uplink::Unknown),
+    }
 }
 
 fn thin(place: &Place<'_>, raw: &file::Thin) -> Result<Thin, Problem> {
