@@ -168,17 +168,31 @@ def read_handshake_packet(datagram):
 def read_preamble(reader):
     flags = reader.uint(1)
     if flags == 0x80:
-        index = reader.uint(1)
-        if index == 0:
+        distance, index = reader.varint(), reader.varint()
+        if not 1 <= index <= 65535 or index > distance:
             raise Malformed("index")
-        return {"index": index}
-    if flags not in (0, 1):
+        return {"distance": distance, "index": index}
+    if flags & ~0x0F:
         raise Malformed("flags")
-    stream = reader.varint() if flags else 0
+    order = {0: "none", 2: "sequence", 4: "newest", 6: "key"}[flags & 6]
+    if flags & 8:
+        if order != "sequence":
+            raise Malformed("void")
+        order = "void"
+    stream = reader.varint() if flags & 1 else 0
+    if stream >= 1024:
+        raise Malformed("stream")
+    value = None
+    if order in ("sequence", "void"):
+        value = reader.uint(2)
+    elif order == "key":
+        value = reader.varint()
     length = reader.varint()
-    if length > 262144:
+    if length > 67108864:
         raise Malformed("message too long")
-    return {"stream": stream, "message_len": length}
+    if order == "void" and length:
+        raise Malformed("void with content")
+    return {"stream": stream, "order": order, "order_value": value, "message_len": length}
 
 
 # ---------------------------------------------------------------- erasure code
@@ -630,10 +644,41 @@ def check_messages(data):
             if index == 0:
                 head = preamble
             else:
-                equal("index", preamble, {"index": index})
+                equal("place", preamble, {"distance": index, "index": index})
             message += reader.rest()
         equal("stream", head["stream"], vector["stream"])
         equal("message", message[: head["message_len"]].hex(), vector["message"])
+
+
+def check_streams(data):
+    for vector in each("streams.streams", data["streams"]):
+        waiting, newest, keys, handed_on = {}, {}, {}, []
+        # So many messages of each stream were handed on in sequence before.
+        following = {arrival["stream"]: vector["in_order_before"] for arrival in vector["arrivals"]}
+        for arrival in vector["arrivals"]:
+            stream, order, value = arrival["stream"], arrival["order"], arrival["order_value"]
+            block, name = arrival["first_block"], arrival["message"]
+            if order == "none":
+                handed_on.append(name)
+            elif order == "newest":
+                if block > newest.get(stream, -1):
+                    newest[stream] = block
+                    handed_on.append(name)
+            elif order == "key":
+                if block > keys.get((stream, value), -1):
+                    keys[stream, value] = block
+                    handed_on.append(name)
+            else:
+                sequence = expand(value, 16, following.get(stream, 0))
+                if sequence < following.get(stream, 0) or (stream, sequence) in waiting:
+                    continue
+                waiting[stream, sequence] = None if order == "void" else name
+                while (stream, following.get(stream, 0)) in waiting:
+                    turn = waiting.pop((stream, following.get(stream, 0)))
+                    following[stream] = following.get(stream, 0) + 1
+                    if turn is not None:
+                        handed_on.append(turn)
+        equal("handed on", handed_on, vector["handed_on"])
 
 
 def main():

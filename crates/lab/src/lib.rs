@@ -2,7 +2,8 @@
 //!
 //! [`channel`] decides the fate of every packet; [`trace`] reads recorded networks into such channels and [`profile`]
 //! names built-in ones; [`stats`] turns latencies into quantiles and intervals, [`report`] into pages and tables.
-//! [`world`] runs the shipping protocol over such channels in virtual time; [`simulate`] is the workload that measures it.
+//! [`world`] runs the shipping protocol over such channels and shared links in virtual time; [`rival`] is what it shares them
+//! with; [`simulate`] is the workload that measures it.
 //! [`relay`] puts the channels between real sockets.
 //! Nothing but the relay reads a clock or opens a socket: time is an argument and chance comes from a seed ([`chance`]).
 #![forbid(unsafe_code)]
@@ -12,6 +13,7 @@ pub mod channel;
 pub mod profile;
 pub mod relay;
 pub mod report;
+pub mod rival;
 pub mod simulate;
 pub mod stats;
 pub mod storm;

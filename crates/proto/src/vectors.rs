@@ -18,8 +18,10 @@ use crate::handshake::{
 };
 use crate::message::{Block, Cut, Inbox, Ready, Taken};
 use crate::pool::Pool;
+use crate::schedule::{Entry, Item, NO_DEADLINE, Schedule};
+use crate::stream::{Arrived, Incoming, StreamId, Verdict};
 use crate::time::Instant;
-use crate::wire::{ConnectionId, HandshakePacket, Header, Refusal, Retry, Symbol, Writer};
+use crate::wire::{ConnectionId, HandshakePacket, Header, Order, Refusal, Retry, Symbol, Writer};
 
 /// What HKDF makes of a traffic secret.
 pub struct PacketKeys {
@@ -371,5 +373,93 @@ impl Reassembly {
     pub fn handle_abandon(&mut self, first: u64, count: u64) {
         self.inbox.handle_abandon(first, count, &mut self.pool);
         while self.inbox.pop_ready().is_some() {}
+    }
+}
+
+/// What the receiver's streams do with complete messages, each named by a byte.
+#[derive(Default)]
+pub struct StreamOrder {
+    incoming: Incoming,
+}
+
+impl StreamOrder {
+    /// A message is complete: which are handed on now.
+    pub fn arrive(&mut self, stream: u16, order: Order, first_block: u64, message: u8) -> Vec<u8> {
+        let mut handed_on = Vec::new();
+        match self.incoming.judge(stream, order, first_block) {
+            Verdict::Now => {
+                self.incoming.on_handed_on(stream, order, first_block);
+                if !matches!(order, Order::Void(_)) {
+                    handed_on.push(message);
+                }
+                while let Some(data) = self.incoming.next(stream) {
+                    handed_on.extend(data);
+                }
+            }
+            Verdict::Later => self.incoming.wait(Arrived {
+                stream,
+                order,
+                first_block,
+                data: alloc::vec![message],
+            }),
+            Verdict::Never | Verdict::Malformed => {}
+        }
+        handed_on
+    }
+}
+
+/// The schedule of a session with something to send on each of many streams, to measure what an entry costs.
+pub struct ScheduleLoad {
+    schedule: Schedule,
+    streams: u16,
+    next: u64,
+}
+
+impl ScheduleLoad {
+    #[must_use]
+    pub fn new(streams: u16) -> Self {
+        let mut load = Self {
+            schedule: Schedule::default(),
+            streams,
+            next: 0,
+        };
+        for stream in 0..streams {
+            load.schedule.open(StreamId(stream), 1 + stream % 4);
+            load.accept(stream);
+        }
+        load
+    }
+
+    fn accept(&mut self, stream: u16) {
+        self.next += 1;
+        // Every other stream's messages have a deadline.
+        let deadline = if stream.is_multiple_of(2) {
+            NO_DEADLINE
+        } else {
+            Instant::from_micros(self.next + 100_000)
+        };
+        let entry = Entry {
+            unimportance: 127,
+            rank: deadline,
+            position: self.next,
+            item: Item::Message(self.next as u32),
+            deadline,
+            bytes: 1000,
+        };
+        self.schedule.push(StreamId(stream), entry);
+    }
+
+    /// Accepts a message and sends the one whose turn it is, a packet of its own: looks for it, looks for more that fits, charges
+    /// its stream, and takes it out. Answers which stream's it was.
+    pub fn message(&mut self) -> u16 {
+        self.accept((self.next % u64::from(self.streams)) as u16);
+        let Some((stream, entry)) = self.schedule.find(8, usize::MAX, |_| true) else {
+            return 0;
+        };
+        let more = self.schedule.find(8, 32, |entry| entry.bytes < 400);
+        debug_assert!(more.is_none());
+        self.schedule.remove(stream, &entry);
+        self.schedule.charge(stream, 1100);
+        stream.0
     }
 }

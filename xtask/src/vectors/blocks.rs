@@ -82,7 +82,7 @@ pub(super) fn preambles() -> Value {
 }
 
 /// What an order is called, and the number that it carries.
-fn described(order: Order) -> (&'static str, Option<u64>) {
+pub(super) fn described(order: Order) -> (&'static str, Option<u64>) {
     match order {
         Order::None => ("none", None),
         Order::Sequence(sequence) => ("sequence", Some(sequence.into())),

@@ -6,6 +6,7 @@
 mod blocks;
 mod handshake;
 mod packets;
+mod streams;
 mod wire;
 
 use std::fmt::Write as _;
@@ -55,6 +56,7 @@ fn files() -> Vec<(&'static str, String)> {
         ("packets.json", packets::packets()),
         ("erasure.json", blocks::erasure()),
         ("preambles.json", blocks::preambles()),
+        ("streams.json", streams::streams()),
         ("messages.json", blocks::messages()),
     ];
     files.map(|(name, value)| (name, render(&value))).into()

@@ -35,6 +35,7 @@ use crate::chance::{Chance, Purpose};
 use delay::DelayField;
 use loss::LossField;
 use outage::Darkness;
+pub(crate) use queue::ConstantQueue;
 use queue::Queue;
 
 /// Which way along a path.

@@ -15,11 +15,9 @@ pub(super) enum Queue {
 impl Queue {
     pub(super) fn new(rate: &RateSpec, shared: Chance) -> Self {
         match &rate.capacity {
-            Capacity::Constant { bits_per_second } => Self::Constant(ConstantQueue {
-                ns_per_byte: 8e9 / *bits_per_second as f64,
-                queue_ns: (rate.queue_bytes as f64 * 8e9 / *bits_per_second as f64) as u64,
-                busy_until_ns: 0,
-            }),
+            Capacity::Constant { bits_per_second } => {
+                Self::Constant(ConstantQueue::new(*bits_per_second, rate.queue_bytes))
+            }
             Capacity::Trace(trace) => Self::Schedule(ScheduleQueue {
                 offset_us: trace.offset_us(shared),
                 trace: Arc::clone(trace),
@@ -40,7 +38,7 @@ impl Queue {
 
 /// A constant rate: the time at which all that was accepted will have been sent says everything.
 #[derive(Debug, Clone)]
-pub(super) struct ConstantQueue {
+pub(crate) struct ConstantQueue {
     ns_per_byte: f64,
     /// The queue's length in time at this rate; includes the packet that is being sent.
     queue_ns: u64,
@@ -48,16 +46,39 @@ pub(super) struct ConstantQueue {
 }
 
 impl ConstantQueue {
-    fn wait_us(&mut self, sent_us: u64, bytes: u64) -> Option<u64> {
-        let now = sent_us.saturating_mul(1000);
-        let backlog = self.busy_until_ns.saturating_sub(now);
-        let service = (bytes as f64 * self.ns_per_byte) as u64;
+    pub(crate) fn new(bits_per_second: u64, queue_bytes: u64) -> Self {
+        Self {
+            ns_per_byte: 8e9 / bits_per_second as f64,
+            queue_ns: (queue_bytes as f64 * 8e9 / bits_per_second as f64) as u64,
+            busy_until_ns: 0,
+        }
+    }
+
+    /// Nanoseconds that what was accepted still takes to leave.
+    pub(crate) const fn backlog_ns(&self, now_ns: u64) -> u64 {
+        self.busy_until_ns.saturating_sub(now_ns)
+    }
+
+    /// Nanoseconds that this many bytes take to leave.
+    pub(crate) fn service_ns(&self, bytes: u64) -> u64 {
+        (bytes as f64 * self.ns_per_byte) as u64
+    }
+
+    /// Nanoseconds from now until a packet of `bytes` has left the queue; None when the queue is full.
+    pub(crate) fn wait_ns(&mut self, now_ns: u64, bytes: u64) -> Option<u64> {
+        let backlog = self.backlog_ns(now_ns);
+        let service = self.service_ns(bytes);
         // An idle link takes any packet, also one that is larger than the queue.
         if backlog > 0 && backlog.saturating_add(service) > self.queue_ns {
             return None;
         }
         let wait = backlog.saturating_add(service);
-        self.busy_until_ns = now.saturating_add(wait);
+        self.busy_until_ns = now_ns.saturating_add(wait);
+        Some(wait)
+    }
+
+    fn wait_us(&mut self, sent_us: u64, bytes: u64) -> Option<u64> {
+        let wait = self.wait_ns(sent_us.saturating_mul(1000), bytes)?;
         Some(wait.div_ceil(1000))
     }
 }

@@ -1,8 +1,9 @@
 //! Numbers that say how it went, and how sure they are.
 //!
 //! `latency.rs` records latencies and gives quantiles; `interval.rs` gives intervals of a share; `summary.rs` is what a
-//! run leaves behind, the same in JSON, in the report and on the terminal.
+//! run leaves behind, the same in JSON, in the report and on the terminal; `fairness.rs` compares shares.
 
+mod fairness;
 mod interval;
 mod latency;
 mod summary;
@@ -10,6 +11,7 @@ mod summary;
 #[cfg(test)]
 mod tests;
 
+pub use fairness::jain;
 pub use interval::{Cluster, Interval, blocks, resample, share_interval, wilson};
 pub use latency::Latencies;
 pub use summary::{LatencyMs, Report, Summary};

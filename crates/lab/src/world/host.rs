@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use punctual_proto::{Endpoint, Instant};
 
-use super::Moment;
+use super::{LinkId, Moment};
 use crate::channel::Channel;
 
 /// A clock that started at some time and runs a little fast or slow.
@@ -41,6 +41,9 @@ pub(super) struct Host {
     pub(super) clock: LocalClock,
     /// Forward and backward; none on a server.
     pub(super) channels: Option<[Channel; 2]>,
+    /// The shared bottlenecks before its path, each way; none on a server.
+    pub(super) uplink: Option<LinkId>,
+    pub(super) downlink: Option<LinkId>,
     pub(super) wakes_at: Option<Moment>,
     pub(super) is_dirty: bool,
 }
@@ -57,6 +60,8 @@ impl Host {
             address,
             clock,
             channels,
+            uplink: None,
+            downlink: None,
             wakes_at: None,
             is_dirty: false,
         }

@@ -7,13 +7,17 @@
 //! The shape is a star: servers in the middle, each client on a path of its own. A path's *forward* direction is from
 //! client to server unless [`World::with_forward`] says otherwise.
 //!
+//! Several clients' traffic may share a bottleneck ([`World::add_link`]), also with bulk TCP flows ([`World::add_rival`]).
+//!
 //! All datagrams that arrive at one instant are handed over before anything is sent, as a driver does that empties its socket
 //! first.
 
 mod aead;
 mod hash;
 mod host;
+mod link;
 mod queue;
+mod rivals;
 
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::sync::Arc;
@@ -23,11 +27,14 @@ pub use aead::LabAead;
 use hash::Hasher;
 use host::Host;
 pub use host::LocalClock;
+pub use link::{Link, LinkId, LinkSpec, LinkStats};
 use punctual_proto::{
     ConnectError, ConnectOptions, Ecn, Endpoint, EndpointConfig, Event, MessageId, SendError,
     SendOptions, SessionId, StreamId, limits,
 };
 use queue::{Kind, Queue};
+use rivals::Rival;
+pub use rivals::{RivalId, RivalSpec};
 
 use crate::chance::{Chance, Purpose};
 use crate::channel::{Channel, Direction, Fate, PathSpec};
@@ -95,6 +102,8 @@ pub struct World {
     forward: Forward,
     queue: Queue,
     hosts: Vec<Host>,
+    links: Vec<Link>,
+    rivals: Vec<Rival>,
     /// Datagrams under way, by slot.
     datagrams: Vec<Vec<u8>>,
     free: Vec<u32>,
@@ -117,6 +126,8 @@ impl World {
             forward: Forward::default(),
             queue: Queue::default(),
             hosts: Vec::new(),
+            links: Vec::new(),
+            rivals: Vec::new(),
             datagrams: Vec::new(),
             free: Vec::new(),
             dirty: Vec::new(),
@@ -290,6 +301,7 @@ impl World {
                 address: self.hosts[to.0 as usize].address,
                 from,
                 slot,
+                ecn: Ecn::Ect0,
             },
         );
     }
@@ -332,8 +344,12 @@ impl World {
                     address,
                     from,
                     slot,
-                } => self.arrive(to, address, from, slot),
+                    ecn,
+                } => self.arrive(to, address, from, slot, ecn),
                 Kind::Wake { host } => self.wake(host),
+                Kind::RivalData { rival, segment } => self.rival_data(rival, segment),
+                Kind::RivalAck { rival } => self.rival_ack(rival),
+                Kind::RivalWake { rival } => self.rival_wake(rival),
             }
         }
         self.flush();
@@ -363,13 +379,12 @@ impl World {
         std::mem::take(&mut self.happenings)
     }
 
-    fn arrive(&mut self, to: HostId, address: SocketAddr, from: SocketAddr, slot: u32) {
+    fn arrive(&mut self, to: HostId, address: SocketAddr, from: SocketAddr, slot: u32, ecn: Ecn) {
         let mut datagram = std::mem::take(&mut self.datagrams[slot as usize]);
         let host = &mut self.hosts[to.0 as usize];
         if host.address == address {
             let now = host.clock.local(self.now);
-            host.endpoint
-                .handle_datagram(now, from, Ecn::Ect0, &mut datagram);
+            host.endpoint.handle_datagram(now, from, ecn, &mut datagram);
             self.mark(to);
         } else {
             self.traffic.unreachable += 1;
@@ -437,18 +452,22 @@ impl World {
                 self.traffic.unreachable += 1;
                 continue;
             };
-            let fate = self.fate(id, to, transmit.len);
-            let Fate::Delivered {
-                delay_us,
-                duplicate,
-            } = fate
+            let passage = self.pass_link(id, to, &transmit);
+            let fate = passage.map(|(leaves_at, _)| self.fate(id, to, transmit.len, leaves_at));
+            let (
+                Some((leaves_at, ecn)),
+                Some(Fate::Delivered {
+                    delay_us,
+                    duplicate,
+                }),
+            ) = (passage, fate)
             else {
                 self.traffic.lost += 1;
                 continue;
             };
             for delay_us in std::iter::once(delay_us).chain(duplicate) {
                 let slot = self.store_from_buffer(transmit.len);
-                let at = self.now.after(Duration::from_micros(delay_us));
+                let at = leaves_at.after(Duration::from_micros(delay_us));
                 let address = transmit.to;
                 self.queue.push(
                     at,
@@ -457,15 +476,16 @@ impl World {
                         address,
                         from,
                         slot,
+                        ecn,
                     },
                 );
             }
         }
     }
 
-    /// What becomes of a datagram: decided by the path of the client at its one end.
-    fn fate(&mut self, from: HostId, to: HostId, len: usize) -> Fate {
-        let sent_us = self.now.0 / 1000;
+    /// What becomes of a datagram behind the link: decided by the path of the client at its one end.
+    fn fate(&mut self, from: HostId, to: HostId, len: usize, at: Moment) -> Fate {
+        let sent_us = at.0 / 1000;
         let bytes = len + limits::UDP_IP_HEADER;
         let to_server = self.hosts[from.0 as usize].channels.is_some();
         let client = if to_server { from } else { to };

@@ -4,7 +4,10 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::net::SocketAddr;
 
-use super::{HostId, Moment};
+use punctual_proto::Ecn;
+
+use super::{HostId, Moment, RivalId};
+use crate::rival::Segment;
 
 /// What happens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,9 +18,16 @@ pub(super) enum Kind {
         address: SocketAddr,
         from: SocketAddr,
         slot: u32,
+        ecn: Ecn,
     },
     /// A host's timer.
     Wake { host: HostId },
+    /// A packet of a rival reaches its receiver.
+    RivalData { rival: RivalId, segment: Segment },
+    /// The oldest acknowledgement under way reaches the rival.
+    RivalAck { rival: RivalId },
+    /// A rival's timer, or its receiver's.
+    RivalWake { rival: RivalId },
 }
 
 /// The events to come. The heap holds keys only; what they mean lies beside it.

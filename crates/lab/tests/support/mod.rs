@@ -1,6 +1,8 @@
 //! A server, a client, and what happened to them.
 #![allow(dead_code, reason = "each test file uses its own part of this")]
 
+pub(crate) mod bulk;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -32,6 +34,8 @@ pub(crate) struct Duo {
     pub received: Vec<(Moment, HostId, Vec<u8>)>,
     pub outcomes: Vec<(MessageId, Outcome)>,
     pub closed: Vec<(HostId, punctual_proto::CloseReason)>,
+    /// How often there was room again.
+    pub writable: usize,
 }
 
 pub(crate) fn key() -> ServerKey {
@@ -81,6 +85,7 @@ impl Duo {
             received: Vec::new(),
             outcomes: Vec::new(),
             closed: Vec::new(),
+            writable: 0,
         };
         duo.run(Duration::from_secs(2));
         duo
@@ -105,6 +110,7 @@ impl Duo {
                     message, outcome, ..
                 } => self.outcomes.push((message, outcome)),
                 Event::Closed { why } => self.closed.push((host, why)),
+                Event::Writable => self.writable += 1,
                 _ => {}
             }
         }

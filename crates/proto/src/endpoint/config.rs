@@ -84,7 +84,7 @@ pub struct EndpointConfig {
     /// Packets after which a direction's keys are replaced.
     pub key_update_packets: u64,
     /// What the way out of this endpoint carries, in bytes a second, headers included; all sessions together keep to it. Unknown
-    /// unless set: bursts of many sessions are then spread over half of the time that their deadlines leave. Set it a few
+    /// unless set: bursts of many sessions are then spread over a quarter of the time that their deadlines leave. Set it a few
     /// percent below the true rate of a server that broadcasts.
     pub uplink_bytes_per_second: Option<u64>,
     /// What is done for thin streams; all of it unless set.

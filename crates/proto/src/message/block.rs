@@ -23,6 +23,8 @@ pub(crate) struct Block {
     next_esi: u8,
     /// Symbols of the current round still to be sent.
     pub(crate) to_send: u16,
+    /// It stands in the schedule.
+    pub(crate) is_scheduled: bool,
     /// Sent, neither acknowledged nor taken for lost.
     pub(crate) unaccounted: u16,
     /// Acknowledged or lost in the current flight, to tell a flight that was lost whole.
@@ -57,6 +59,7 @@ impl Block {
             sent: 0,
             next_esi: 0,
             to_send: 0,
+            is_scheduled: false,
             unaccounted: 0,
             flight_acked: false,
             flight_from: 0,

@@ -9,7 +9,7 @@ mod reordering;
 mod rtt;
 mod validation;
 
-pub(crate) use congestion::NewReno;
+pub(crate) use congestion::Congestion;
 pub(crate) use delay::DelayHistogram;
 pub(crate) use loss::Loss;
 pub(crate) use mtu::MtuSearch;
@@ -35,7 +35,7 @@ pub(crate) struct Path {
     pub(crate) loss: Loss,
     pub(crate) incoming_loss: Loss,
     pub(crate) reordering: Reordering,
-    pub(crate) congestion: NewReno,
+    pub(crate) congestion: Congestion,
     pub(crate) pacer: Pacer,
     pub(crate) mtu: MtuSearch,
     /// Packets that the peer received with the ECN mark CE, as far as it told.
@@ -52,7 +52,7 @@ impl Path {
             loss: Loss::default(),
             incoming_loss: Loss::default(),
             reordering: Reordering::default(),
-            congestion: NewReno::default(),
+            congestion: Congestion::default(),
             pacer: Pacer::default(),
             mtu: MtuSearch::new(datagram_max),
             congestion_marks: 0,
@@ -86,11 +86,11 @@ impl Path {
         1 + rounds.min(99) as u16
     }
 
-    /// How long it takes to send so many bytes at the present rate: a window each round trip.
+    /// How long it takes to send so many bytes at the present rate.
     pub(crate) fn time_to_send(&self, bytes: u64) -> Duration {
-        let rtt = u128::from(nanos(self.rtt.smoothed()));
-        let wait = u128::from(bytes) * rtt / u128::from(self.congestion.window().max(1));
-        Duration::from_nanos(u64::try_from(wait).unwrap_or(u64::MAX))
+        let rate = self.congestion.pacing_rate(self.rtt.smoothed());
+        let seconds = bytes as f64 / rate.max(1.0);
+        Duration::from_secs_f64(seconds.min(3600.0))
     }
 
     fn one_way_delay_min(&self) -> Duration {
@@ -112,14 +112,17 @@ impl Path {
     /// Whether a packet of `bytes` may leave now, and if not because of pacing, when.
     pub(crate) fn may_send(&mut self, now: Instant, bytes: usize) -> Result<(), Blocked> {
         if !self.congestion.may_send(bytes) {
+            self.congestion.on_held_back(now);
             return Err(Blocked::Window);
         }
-        match self
-            .pacer
-            .may_send(now, bytes, self.congestion.window(), self.rtt.smoothed())
-        {
+        let rate = self.congestion.pacing_rate(self.rtt.smoothed());
+        let burst = self.congestion.burst(rate);
+        match self.pacer.may_send(now, bytes, rate, burst) {
             None => Ok(()),
-            Some(at) => Err(Blocked::Pacing { until: at }),
+            Some(at) => {
+                self.congestion.on_held_back(now);
+                Err(Blocked::Pacing { until: at })
+            }
         }
     }
 }

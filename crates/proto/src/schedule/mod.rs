@@ -205,29 +205,31 @@ impl Schedule {
     }
 
     /// The first entry in the order to send for which `fits` is true; `fits` is asked about each of at most `depth` entries of
-    /// each stream.
+    /// each stream, and at most about `limit` entries in all.
     pub(crate) fn find(
         &self,
         depth: usize,
+        limit: usize,
         mut fits: impl FnMut(&Entry) -> bool,
     ) -> Option<(StreamId, Entry)> {
         let least = self.by_time.first()?.0;
-        let mut first_of = |stream: u16| {
-            let queue = &self.lanes.get(usize::from(stream))?.queue;
-            queue.iter().take(depth).find(|entry| fits(entry)).copied()
-        };
+        let mut left = limit;
         for &(_, stream) in &self.by_deadline {
             let lane = &self.lanes[usize::from(stream)];
             let lead = (lane.time - least) / UNIT * u64::from(lane.weight);
             if lead <= URGENT_LEAD
-                && let Some(entry) = first_of(stream)
+                && let Some(entry) = lane.queue.find(depth, &mut left, &mut fits)
             {
                 return Some((StreamId(stream), entry));
             }
         }
         for &(_, stream) in &self.by_time {
-            if let Some(entry) = first_of(stream) {
+            let queue = &self.lanes[usize::from(stream)].queue;
+            if let Some(entry) = queue.find(depth, &mut left, &mut fits) {
                 return Some((StreamId(stream), entry));
+            }
+            if left == 0 {
+                return None;
             }
         }
         None
@@ -235,7 +237,7 @@ impl Schedule {
 
     /// The entry that goes next.
     pub(crate) fn first(&self) -> Option<(StreamId, Entry)> {
-        self.find(1, |_| true)
+        self.find(1, usize::MAX, |_| true)
     }
 
     /// The earliest deadline of a stream's next message.

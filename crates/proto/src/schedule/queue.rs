@@ -64,6 +64,22 @@ impl Queue {
         self.0.remove(at)
     }
 
+    /// The first of `depth` entries that fits; `left` counts those that may still be looked at.
+    pub(super) fn find(
+        &self,
+        depth: usize,
+        left: &mut usize,
+        fits: &mut impl FnMut(&Entry) -> bool,
+    ) -> Option<Entry> {
+        for entry in self.0.iter().take(depth.min(*left)) {
+            *left -= 1;
+            if fits(entry) {
+                return Some(*entry);
+            }
+        }
+        None
+    }
+
     pub(super) fn first(&self) -> Option<&Entry> {
         self.0.front()
     }

@@ -60,11 +60,14 @@ impl Session {
             packet.state != PacketState::Settled && packet.sent_at >= self.path.began
         };
         let packet = self.sent.get(largest).filter(is_of_use)?;
-        let sent_at = packet.sent_at;
+        let (sent_at, bytes) = (packet.sent_at, packet.bytes);
         let held = Duration::from_micros(u64::from(ack.delay_us));
         if let Some(sample) = now.since(sent_at).checked_sub(held) {
             self.path.rtt.record(sample);
             self.liveness.latest_rtt = sample;
+            self.path
+                .congestion
+                .on_rtt(now, sample, self.path.rtt.smoothed(), bytes);
         }
         self.clock.record(&Exchange {
             sent_at,
@@ -109,11 +112,12 @@ impl Session {
         } else if state == PacketState::Outstanding {
             self.path
                 .congestion
-                .on_acked(packet.sent_at, usize::from(packet.bytes));
+                .on_acked(now, packet.sent_at, usize::from(packet.bytes));
             self.path.loss.record(false);
         } else {
             // It had been counted as lost; it counts once.
             self.path.loss.correct();
+            self.path.congestion.on_spurious_loss();
             self.statistics.packets_spurious += 1;
             if state == PacketState::LostByOrder {
                 self.path

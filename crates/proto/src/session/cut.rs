@@ -85,7 +85,8 @@ impl Session {
         usize::from(cut.source_symbols) * cut.symbol_len
     }
 
-    /// Cuts the next block of a message, and begins its first round. [`Session::may_cut`] must have said yes.
+    /// Cuts the next block of a message, and begins its first round; it is not in the schedule. [`Session::may_cut`] must have
+    /// said yes.
     pub(super) fn cut_block(
         &mut self,
         now: Instant,
@@ -120,7 +121,7 @@ impl Session {
             stream.stats.source_symbols += k;
         }
         self.enqueue(slot);
-        self.begin_round(now, number, shared);
+        self.begin_first_round(now, number, shared);
         Some(number)
     }
 

@@ -16,8 +16,12 @@ use crate::wire::{
     HEADER_LEN_MAX, Preamble, SYMBOL_HEADER, Symbol, TAG_LEN, Writer, symbol_overhead,
 };
 
-/// Entries of each stream that are looked at for the spare room of a packet.
+/// Entries of each stream that are looked at for a packet.
 const LOOKAHEAD: usize = 8;
+/// Entries of all streams that are looked at for the spare room of a packet.
+const FILL_LOOKS: usize = 32;
+/// Room that is not worth looking for something that fits it.
+const SMALL: usize = 8;
 /// Copies of a small message that travel in spare room. With two, a message is late only when three packets in a row are lost.
 const COPIES_MAX: u8 = 2;
 /// Small blocks that are remembered as candidates for spare room.
@@ -87,7 +91,7 @@ impl Session {
         let (_, entry) = self
             .traffic
             .schedule
-            .find(LOOKAHEAD, |entry| self.is_sendable(entry))?;
+            .find(LOOKAHEAD, usize::MAX, |entry| self.is_sendable(entry))?;
         let symbol = match entry.item {
             Item::Block(number) => self.traffic.outbox.block(number)?.symbol_len(),
             Item::Message(slot) => {
@@ -141,23 +145,36 @@ impl Session {
         shared: &mut Shared<'_>,
     ) {
         loop {
-            let found = self.traffic.schedule.find(LOOKAHEAD, |entry| {
+            // The first one is looked for until it is found; for what room it leaves a part of the schedule must do.
+            let limit = if picks.count == 0 {
+                usize::MAX
+            } else {
+                FILL_LOOKS
+            };
+            if picks.count > 0 && !picks.fits(SMALL, room) {
+                return;
+            }
+            let found = self.traffic.schedule.find(LOOKAHEAD, limit, |entry| {
                 self.fits(entry, draft.number, picks, room)
             });
-            let number = match found {
+            let number = match found.map(|(_, entry)| entry.item) {
                 None => return,
-                Some((_, entry)) => match entry.item {
-                    Item::Block(number) => number,
-                    Item::Message(slot) => {
-                        // Its block, if symbols of it are to be sent, is found in the schedule.
-                        if self.cut_block(now, slot, shared).is_none() {
-                            return;
-                        }
-                        continue;
-                    }
+                Some(Item::Block(number)) => number,
+                Some(Item::Message(slot)) => match self.cut_block(now, slot, shared) {
+                    Some(number) => number,
+                    None => return,
                 },
             };
-            self.pick(now, number, draft, picks);
+            let len = self
+                .traffic
+                .outbox
+                .block(number)
+                .map_or(0, Block::symbol_len);
+            if picks.fits(len, room) {
+                self.pick(now, number, draft, picks);
+            } else {
+                self.schedule_block(number);
+            }
         }
     }
 
@@ -169,8 +186,7 @@ impl Session {
             }),
             Item::Message(slot) => {
                 let symbol_max = symbol_len_max(self.path.mtu.current());
-                let len = outbox.message(slot).map_or(0, |message| message.len);
-                let least = (len as usize + Preamble::LEN_MAX).min(symbol_max);
+                let least = (entry.bytes as usize + Preamble::LEN_MAX).min(symbol_max);
                 // The first one leaves in any case, alone if it must.
                 (picks.count == 0 || picks.fits(least, room)) && self.may_cut(slot)
             }
@@ -182,11 +198,16 @@ impl Session {
         let Some(block) = self.traffic.outbox.block(number) else {
             return;
         };
-        let (slot, len, is_last) = (block.message, block.symbol_len(), block.to_send <= 1);
-        if is_last {
-            self.unschedule_block(number);
+        if block.to_send == 0 {
+            return;
         }
-        let Some(esi) = self.take_symbol(number, draft.number, !is_last) else {
+        let (slot, len, is_last) = (block.message, block.symbol_len(), block.to_send == 1);
+        if is_last {
+            self.take_off_schedule(number);
+        } else {
+            self.schedule_block(number);
+        }
+        let Some(esi) = self.take_symbol(number, draft.number, true) else {
             return;
         };
         picks.add(SymbolRef { block: number, esi }, len);

@@ -318,7 +318,7 @@ impl Session {
             Order::Newest | Order::Key(_) => {
                 self.traffic
                     .inbox
-                    .drop_superseded(stream, order, first_block, shared.pool)
+                    .drop_superseded(stream, order, first_block, shared.pool);
             }
         }
     }

@@ -124,19 +124,43 @@ impl Session {
         false
     }
 
-    /// Takes a block out of the schedule: none of its symbols is to be sent.
+    /// None of a block's symbols is to be sent.
     pub(super) fn unschedule_block(&mut self, number: u64) {
-        let Some(block) = self.traffic.outbox.block(number) else {
+        self.take_off_schedule(number);
+        if let Some(block) = self.traffic.outbox.block_mut(number) {
+            block.to_send = 0;
+        }
+    }
+
+    /// A block that has symbols to send gets its place in the schedule.
+    pub(super) fn schedule_block(&mut self, number: u64) {
+        let Some(block) = self.traffic.outbox.block_mut(number) else {
             return;
         };
-        if block.to_send > 0
+        if block.to_send == 0 || core::mem::replace(&mut block.is_scheduled, true) {
+            return;
+        }
+        if let Some(block) = self.traffic.outbox.block(number)
+            && let Some(message) = self.traffic.outbox.message(block.message)
+        {
+            let entry = block_entry(message, block);
+            self.traffic.schedule.push(message.stream, entry);
+        }
+    }
+
+    /// Its place is given up.
+    pub(super) fn take_off_schedule(&mut self, number: u64) {
+        let Some(block) = self.traffic.outbox.block_mut(number) else {
+            return;
+        };
+        if !core::mem::replace(&mut block.is_scheduled, false) {
+            return;
+        }
+        if let Some(block) = self.traffic.outbox.block(number)
             && let Some(message) = self.traffic.outbox.message(block.message)
         {
             let entry = block_entry(message, block);
             self.traffic.schedule.remove(message.stream, &entry);
-        }
-        if let Some(block) = self.traffic.outbox.block_mut(number) {
-            block.to_send = 0;
         }
     }
 

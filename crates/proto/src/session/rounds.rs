@@ -6,7 +6,6 @@ use core::time::Duration;
 
 use punctual_policy::{Action, Policy, Situation, expected_cost, predict_miss};
 
-use super::cut::block_entry;
 use super::{Due, Session, Shared};
 use crate::limits::BACKOFF_MAX;
 use crate::recovery::PacketState;
@@ -51,8 +50,18 @@ impl Session {
         };
         let slot = block.message;
         match self.decide(now, number, shared) {
-            Some(decision) => self.begin_flight(now, number, decision),
+            Some(decision) => {
+                self.begin_flight(now, number, decision);
+                self.schedule_block(number);
+            }
             None => self.give_up_unrepaired(now, slot, shared),
+        }
+    }
+
+    /// Begins the first round of a block that was just cut. It is not in the schedule yet: mostly all of it leaves at once.
+    pub(super) fn begin_first_round(&mut self, now: Instant, number: u64, shared: &Shared<'_>) {
+        if let Some(decision) = self.decide(now, number, shared) {
+            self.begin_flight(now, number, decision);
         }
     }
 
@@ -133,13 +142,6 @@ impl Session {
             block.round_ends = decision
                 .deadline
                 .map(|deadline| deadline.max(now + round_time));
-        }
-        if block.to_send > 0
-            && let Some(block) = self.traffic.outbox.block(number)
-            && let Some(message) = self.traffic.outbox.message(block.message)
-        {
-            let entry = block_entry(message, block);
-            self.traffic.schedule.push(message.stream, entry);
         }
         self.arm(number);
     }

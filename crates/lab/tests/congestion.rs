@@ -1,0 +1,157 @@
+//! What downloads do to a link, to each other, to TCP beside them, and to small messages.
+
+mod support;
+
+use std::time::Duration;
+
+use punctual_lab::channel::{LossModel, PathSpec};
+use punctual_lab::stats::jain;
+use punctual_lab::world::LinkSpec;
+use support::bulk::{Bulk, gained, sec};
+use support::{ms, path};
+
+fn plain(rtt: Duration) -> PathSpec {
+    path(rtt, |_| {})
+}
+
+struct Alone {
+    used: f64,
+    wait_p99_ms: f64,
+    small_p50_ms: f64,
+    small_p99_ms: f64,
+    dropped: u64,
+}
+
+fn alone(seed: u64, path: &PathSpec, rtt: Duration, link: LinkSpec) -> Alone {
+    let mut bulk = Bulk::new(seed, rtt, link);
+    bulk.download(path, Duration::ZERO);
+    bulk.run(sec(4));
+    bulk.restart();
+    bulk.small_every(ms(20));
+    bulk.run(sec(30));
+    let link = bulk.world.link(bulk.link);
+    let quantile =
+        |latencies: &punctual_lab::stats::Latencies, q| latencies.quantile_ms(q).unwrap_or(1e9);
+    let result = Alone {
+        used: link.utilisation(bulk.world.now()),
+        wait_p99_ms: quantile(&link.stats().waits, 0.99),
+        small_p50_ms: quantile(&bulk.small, 0.5),
+        small_p99_ms: quantile(&bulk.small, 0.99),
+        dropped: link.stats().dropped,
+    };
+    println!(
+        "seed {seed} {:.0} Mbit/s {rtt:?}: used {:.3} wait p99 {:.2} max {:.2} ms, small p50 {:.2} p99 {:.2} ms, dropped {} marked {} lost {} of {}",
+        link.spec().rate_bits_per_second as f64 / 1e6,
+        result.used,
+        result.wait_p99_ms,
+        link.stats().queue_max.as_secs_f64() * 1e3,
+        result.small_p50_ms,
+        result.small_p99_ms,
+        result.dropped,
+        link.stats().marked,
+        bulk.stats(0).packets_lost,
+        bulk.stats(0).packets_sent,
+    );
+    result
+}
+
+/// Goal: a download uses the link and does not hurt the game, also where 2 % are lost by chance.
+#[test]
+fn a_download_leaves_room_for_small_messages() {
+    for seed in 1..=3 {
+        for loss in [0.0, 0.02] {
+            let network = path(ms(130), |c| c.loss = LossModel::Uniform(loss));
+            let link = LinkSpec::drop_tail(8_000_000, ms(130), 1.0);
+            let result = alone(seed, &network, ms(130), link);
+            assert!(result.used >= 0.92, "{}", result.used);
+            assert!(result.wait_p99_ms <= 7.5, "{}", result.wait_p99_ms);
+            // Half the round trip, and 10 %; the worst of the seeds is at 73.0.
+            assert!(result.small_p50_ms <= 71.5, "{}", result.small_p50_ms);
+            assert!(result.small_p99_ms <= 73.5, "{}", result.small_p99_ms);
+        }
+    }
+}
+
+#[test]
+fn a_download_on_a_short_fast_path() {
+    let link = LinkSpec::drop_tail(50_000_000, ms(20), 1.0);
+    let result = alone(1, &plain(ms(20)), ms(20), link);
+    assert!(result.used >= 0.92 && result.wait_p99_ms <= 2.5);
+}
+
+/// Goal: a path whose packets vary by 10 ms each way, and overtake each other, still carries most of its rate.
+#[test]
+fn a_download_over_a_jittery_path() {
+    let network = path(ms(40), |c| c.jitter = ms(10));
+    let link = LinkSpec::drop_tail(8_000_000, ms(40), 1.0);
+    let result = alone(1, &network, ms(40), link);
+    assert!(result.used >= 0.6, "{}", result.used);
+}
+
+/// Goal: a link that marks loses nothing once the start is over.
+#[test]
+fn marks_stand_in_for_losses() {
+    let mut link = LinkSpec::drop_tail(10_000_000, ms(40), 1.0);
+    link.ecn_mark_bytes = Some(link.queue_bytes / 10);
+    let result = alone(1, &plain(ms(40)), ms(40), link);
+    assert!(result.used > 0.85 && result.dropped == 0);
+}
+
+fn beside(seed: u64, ours: usize, rivals: usize, products: f64) -> (f64, f64, f64) {
+    let mut bulk = Bulk::new(
+        seed,
+        ms(40),
+        LinkSpec::drop_tail(10_000_000, ms(40), products),
+    );
+    for index in 0..ours {
+        bulk.download(&plain(ms(40)), ms(137 * index as u64 + seed * 31));
+    }
+    for index in 0..rivals {
+        bulk.rival(ms(151 * index as u64 + 50 + seed * 17));
+    }
+    bulk.run(sec(20));
+    bulk.restart();
+    let before = (bulk.received(), bulk.rivals_received());
+    bulk.run(sec(60));
+    let mine = gained(&before.0, &bulk.received());
+    let theirs = gained(&before.1, &bulk.rivals_received());
+    let half = (mine.iter().sum::<f64>() + theirs.iter().sum::<f64>()) / 2.0;
+    let share = mine.iter().sum::<f64>() / half;
+    let now = bulk.world.now();
+    let mean = bulk.world.link_mut(bulk.link).queue_mean(now);
+    let link = bulk.world.link(bulk.link);
+    println!(
+        "seed {seed} {ours}+{rivals} at {products} BDP: share {share:.3} jain {:.3} theirs {:.3}; used {:.3} queue mean {:.1?} dropped {:.3}",
+        jain(&mine),
+        jain(&theirs),
+        link.utilisation(now),
+        mean,
+        link.stats().dropped as f64 / link.stats().packets as f64,
+    );
+    (share, jain(&mine), jain(&theirs))
+}
+
+/// Goal: beside as many CUBIC flows, ours together get within 23 % of half, and share it evenly.
+#[test]
+fn downloads_beside_tcp_take_their_share() {
+    for products in [0.5, 1.0, 4.0] {
+        let (_, _, baseline) = beside(1, 0, 16, products);
+        assert!(baseline >= 0.95, "{baseline}");
+        for seed in 1..=2 {
+            let (share, ours, _) = beside(seed, 8, 8, products);
+            assert!((0.77..=1.23).contains(&share), "{products}: {share}");
+            assert!(ours >= 0.95, "{products}: {ours}");
+        }
+    }
+}
+
+/// Goal: downloads alone share evenly, starve nobody, and use the link.
+#[test]
+fn downloads_share_evenly() {
+    for products in [0.5, 1.0, 4.0] {
+        for ours in [2, 4, 16] {
+            let (_, even, _) = beside(1, ours, 0, products);
+            assert!(even >= 0.95, "{ours} at {products}: {even}");
+        }
+    }
+}

@@ -1,0 +1,306 @@
+//! How much may be under way, and how fast it leaves: Copa while the queue is ours, CUBIC while others fill it.
+//!
+//! **Default mode** (`copa.rs`): the window follows the queueing delay, so that about a packet stands in the bottleneck's queue, and what a
+//! game sends does not wait behind what it downloads. Sparse losses say nothing of the queue and change nothing. Losses
+//! that chance does not explain (a policer, a tiny buffer) shrink the window.
+//! **Competing** (`cubic.rs`): when the queue was not nearly empty for five round trips (`rivalry.rs`), flows that know only loss fill it;
+//! then the window is CUBIC's, and every loss counts.
+//!
+//! An ECN mark is a congestion event in both modes, at most once a round trip (RFC 3168). Persistent congestion is RFC 9002
+//! section 7.6. A window that is not filled neither grows nor shrinks (section 7.8), and is never below ten packets
+//! (decision 0003). Repair symbols count like all else. Why these: decision 0007.
+
+mod copa;
+mod cubic;
+mod delays;
+mod rivalry;
+
+#[cfg(test)]
+mod tests;
+
+use core::time::Duration;
+
+use copa::Copa;
+use cubic::Cubic;
+use delays::Delays;
+use rivalry::Rivalry;
+
+use crate::limits::MTU_MIN;
+use crate::time::Instant;
+
+/// The unit of growth, in bytes.
+const PACKET: f64 = MTU_MIN as f64;
+/// RFC 9002 section 7.2: ten packets.
+const INITIAL: f64 = 10.0 * PACKET;
+/// RFC 9002 section 7.2: kMinimumWindow.
+const MINIMUM: f64 = 2.0 * PACKET;
+/// While room is made, at least one packet of the largest size is under way.
+const ONE: f64 = 1500.0;
+/// Windows a round trip at which packets leave: enough to double, enough to rise, and as RFC 9002 section 7.7 has it.
+const START_GAIN: f64 = 2.0;
+const COPA_GAIN: f64 = 1.1;
+const COMPETING_GAIN: f64 = 1.25;
+/// What may leave back to back while the window is in use: two packets.
+const BURST_MIN: f64 = 2.0 * 1472.0;
+/// A queue of so many packets at the window's own rate is as good as none.
+const SLACK: f64 = 0.25;
+/// Losses of a period that chance explains, whatever their share.
+const LOSSES_EXPLAINED: u16 = 3;
+/// The share of a period's packets that chance may lose.
+const LOSS_SHARE_EXPLAINED: f64 = 0.1;
+/// Packets that a period has at least, so that a share of them means something.
+const PERIOD_PACKETS: u16 = 20;
+
+/// What came back since a point in time.
+#[derive(Clone, Copy, Default)]
+struct Round {
+    began: Instant,
+    acked_bytes: u64,
+    acked: u16,
+    lost: u16,
+}
+
+pub(crate) struct Congestion {
+    window: f64,
+    in_flight: u64,
+    /// Until the first sign of a queue the window doubles each round trip.
+    is_starting: bool,
+    /// Nothing was held back for two round trips: the application sends less than the window allows.
+    is_idle: bool,
+    /// After persistent congestion the floor of [`INITIAL`] is not given until something has arrived.
+    is_floored: bool,
+    /// Losses of packets sent before this are the same event.
+    recovery_since: Option<Instant>,
+    /// When the window or the pacer last held something back. Packets sent later prove nothing of the window.
+    filled_at: Option<Instant>,
+    round: Round,
+    delays: Delays,
+    copa: Copa,
+    cubic: Cubic,
+    rivalry: Rivalry,
+}
+
+impl Default for Congestion {
+    fn default() -> Self {
+        Self {
+            window: INITIAL,
+            in_flight: 0,
+            is_starting: true,
+            is_idle: true,
+            is_floored: true,
+            recovery_since: None,
+            filled_at: None,
+            round: Round::default(),
+            delays: Delays::default(),
+            copa: Copa::default(),
+            cubic: Cubic::default(),
+            rivalry: Rivalry::default(),
+        }
+    }
+}
+
+impl Congestion {
+    /// Bytes that may be under way.
+    pub(crate) fn window(&self) -> u64 {
+        self.rivalry
+            .drained()
+            .map_or(self.window, |drained| drained.max(ONE)) as u64
+    }
+
+    /// Bytes that are under way.
+    #[cfg(test)]
+    pub(crate) const fn in_flight(&self) -> u64 {
+        self.in_flight
+    }
+
+    pub(crate) fn may_send(&self, bytes: usize) -> bool {
+        self.in_flight + bytes as u64 <= self.window()
+    }
+
+    /// Bytes a second at which packets leave; `smoothed` round trip.
+    pub(crate) fn pacing_rate(&self, smoothed: Duration) -> f64 {
+        let rtt = if self.delays.is_known() {
+            self.delays.standing_us() / 1e6
+        } else {
+            smoothed.as_secs_f64()
+        };
+        let gain = if self.is_starting {
+            START_GAIN
+        } else if self.rivalry.is_on() {
+            COMPETING_GAIN
+        } else {
+            COPA_GAIN
+        };
+        gain * self.window() as f64 / rtt.max(1e-6)
+    }
+
+    /// Bytes that may leave back to back: ten packets after a pause (RFC 9002 section 7.7), few while the window is in use.
+    pub(crate) fn burst(&self, rate: f64) -> u64 {
+        if self.is_idle {
+            INITIAL as u64
+        } else {
+            // A millisecond's worth, since timers are no finer.
+            (rate * 1e-3).clamp(BURST_MIN, INITIAL) as u64
+        }
+    }
+
+    /// Something waits to be sent and may not go yet.
+    pub(crate) fn on_held_back(&mut self, now: Instant) {
+        if self.in_flight as f64 * 2.0 >= self.window {
+            self.filled_at = Some(now);
+            self.is_idle = false;
+        }
+    }
+
+    pub(crate) fn on_sent(&mut self, now: Instant, bytes: usize) {
+        self.is_idle = self
+            .filled_at
+            .is_none_or(|at| now.since(at) > self.delays.smoothed() * 2);
+        if self.is_idle && self.is_floored {
+            self.window = self.window.max(INITIAL);
+        }
+        self.in_flight += bytes as u64;
+        if self.in_flight as f64 + PACKET > self.window {
+            self.filled_at = Some(now);
+        }
+    }
+
+    /// A packet is no longer under way, without a verdict.
+    pub(crate) const fn on_forgotten(&mut self, bytes: usize) {
+        self.in_flight = self.in_flight.saturating_sub(bytes as u64);
+    }
+
+    /// A packet of `bytes` was acknowledged `sample` after it was sent, less the time that the peer held the acknowledgement back.
+    pub(crate) fn on_rtt(
+        &mut self,
+        now: Instant,
+        sample: Duration,
+        smoothed: Duration,
+        bytes: u16,
+    ) {
+        let is_steady = !self.is_starting && self.rivalry.drained().is_none();
+        if !self.delays.record(now, sample, smoothed, bytes, is_steady) {
+            return;
+        }
+        let slack_us = SLACK * self.delays.least_us() * PACKET / self.window;
+        let was_draining = self.rivalry.drained().is_some();
+        if self
+            .rivalry
+            .on_rtt(now, self.window, &self.delays, slack_us)
+        {
+            self.is_starting = false;
+            if was_draining && !self.rivalry.is_on() {
+                // What the window carries without a queue.
+                self.window *= self.delays.least_us() / self.delays.largest_us();
+                self.window = self.window.max(MINIMUM);
+            }
+            self.copa.restart(now, self.window);
+            self.cubic.restart(self.window);
+        }
+    }
+
+    pub(crate) fn on_acked(&mut self, now: Instant, sent_at: Instant, bytes: usize) {
+        self.on_forgotten(bytes);
+        self.is_floored = true;
+        self.round.acked_bytes += bytes as u64;
+        self.round.acked = self.round.acked.saturating_add(1);
+        // RFC 9002 section 7.8: a window that was not filled proves nothing.
+        let was_filled = self.filled_at.is_some_and(|at| sent_at <= at);
+        let is_recovering = self.recovery_since.is_some_and(|since| sent_at <= since);
+        if was_filled && self.delays.is_known() && !is_recovering {
+            self.move_window(now, bytes as f64);
+        }
+        if sent_at >= self.round.began && self.round.acked + self.round.lost >= PERIOD_PACKETS {
+            self.end_round(now);
+        }
+    }
+
+    fn move_window(&mut self, now: Instant, bytes: f64) {
+        let window = if self.rivalry.drained().is_some() {
+            return;
+        } else if self.rivalry.is_on() {
+            let rtt = self.delays.smoothed().as_secs_f64();
+            self.cubic.on_acked(now, self.window, bytes, rtt)
+        } else if self.is_starting {
+            if Copa::is_below_target(self.window, &self.delays) {
+                self.window + bytes
+            } else {
+                self.leave_start(now)
+            }
+        } else {
+            self.copa.on_acked(now, self.window, bytes, &self.delays)
+        };
+        self.window = window.max(ONE);
+    }
+
+    /// The first sign of a queue: half the window came back in the last round trip.
+    fn leave_start(&mut self, now: Instant) -> f64 {
+        self.is_starting = false;
+        // What is lost of the packets under way belongs to this.
+        self.recovery_since = Some(now);
+        let carried =
+            self.window * self.delays.least_us() / self.delays.smoothed().as_micros() as f64;
+        self.copa.restart(now, carried);
+        carried
+    }
+
+    fn end_round(&mut self, now: Instant) {
+        let Round { acked, lost, .. } = self.round;
+        self.round = Round {
+            began: now,
+            ..Round::default()
+        };
+        // What chance loses on average, and one and a half standard deviations: 5 of 20 packets, 13 of 87.
+        let expected = LOSS_SHARE_EXPLAINED * (f64::from(acked) + f64::from(lost));
+        let most = expected + 1.5 * libm::sqrt(expected);
+        if lost > LOSSES_EXPLAINED && f64::from(lost) > most {
+            self.cut(now);
+        }
+    }
+
+    pub(crate) fn on_lost(&mut self, now: Instant, sent_at: Instant, bytes: usize) {
+        self.on_forgotten(bytes);
+        if self.recovery_since.is_some_and(|since| sent_at <= since) {
+            return;
+        }
+        self.round.lost = self.round.lost.saturating_add(1);
+        if self.rivalry.is_on() {
+            self.cut(now);
+        }
+    }
+
+    /// A packet that was taken for lost arrived after all.
+    pub(crate) const fn on_spurious_loss(&mut self) {
+        self.round.lost = self.round.lost.saturating_sub(1);
+    }
+
+    /// A sign of congestion on a packet sent at `sent_at`: an ECN mark, or a loss while competing.
+    pub(crate) fn on_congestion(&mut self, now: Instant, sent_at: Instant) {
+        if self.recovery_since.is_none_or(|since| sent_at > since) {
+            self.cut(now);
+        }
+    }
+
+    fn cut(&mut self, now: Instant) {
+        self.recovery_since = Some(now);
+        let was_starting = core::mem::take(&mut self.is_starting);
+        let left = self.cubic.on_congestion(self.window);
+        let left = if was_starting {
+            self.window / 2.0
+        } else {
+            left
+        };
+        // A window that was not filled keeps its floor.
+        self.window = left.max(ONE);
+        self.copa.restart(now, self.window);
+    }
+
+    /// RFC 9002 section 7.6: everything was lost for long.
+    pub(crate) fn on_persistent_congestion(&mut self) {
+        self.window = MINIMUM;
+        self.is_floored = false;
+        self.is_starting = false;
+        self.recovery_since = None;
+        self.cubic.restart(INITIAL);
+    }
+}

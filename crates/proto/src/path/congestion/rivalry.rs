@@ -1,0 +1,114 @@
+//! Do others fill the queue? Copa's flows empty it every five round trips, so when it was not nearly empty for that long,
+//! something else keeps it full (Copa, section 2.2).
+//!
+//! With three additions, for Copa's oscillation is not always that regular, and flows that compete with each other fill the queue
+//! themselves and would do so for ever. Before a flow competes it makes room: it sends less than what the path carries
+//! without a queue, for some round trips, and if the queue empties, nobody else is there. While it competes it does so
+//! again from time to time. And when the least round trip was not seen for some seconds, it looks for it (as BBR does), since a
+//! flow that came late, or all of them together after a while, would take a standing queue for a part of the path.
+//!
+//! It helps when all make room at once. So the flows of an endpoint do so when its clock shows a multiple of [`BEAT`], and others
+//! join when they see the queue fall.
+
+use core::time::Duration;
+
+use super::delays::Delays;
+use crate::time::{Instant, nanos};
+
+/// Round trips without an empty queue after which room is made.
+const PATIENCE: u32 = 5;
+/// A queue below this share of the largest is as good as empty.
+const EMPTY: f64 = 0.3;
+/// Round trips for which room is made, and the window meanwhile as a share of what it carries without a queue: before competing.
+const FIRST: (u32, f64) = (4, 0.9);
+/// The same while competing.
+const LATER: (u32, f64) = (3, 0.75);
+/// The same when the least round trip is looked for.
+const LOOK: (u32, f64) = (3, 0.65);
+/// When the sessions of an endpoint make room together.
+const BEAT: Duration = Duration::from_secs(5);
+/// How long after a beat a session still joins.
+const BEAT_LENGTH: Duration = Duration::from_millis(300);
+/// How long a flow competes, at least, before it makes room.
+const INTERVAL: Duration = Duration::from_millis(7500);
+/// A queue below this share of its largest falls: others make room.
+const FALLING: f64 = 0.75;
+
+#[derive(Clone, Copy, Default)]
+pub(super) struct Rivalry {
+    is_on: bool,
+    /// When the queue was last nearly empty.
+    empty_at: Instant,
+    /// When room was last made, or the competition began.
+    drained_at: Instant,
+    /// Until when room is made, and the window meanwhile, in bytes.
+    drains_until: Option<Instant>,
+    drained: f32,
+    /// Room is made to see the least round trip.
+    is_look: bool,
+}
+
+impl Rivalry {
+    pub(super) const fn is_on(&self) -> bool {
+        self.is_on
+    }
+
+    /// The window while room is made.
+    pub(super) fn drained(&self) -> Option<f64> {
+        self.drains_until.map(|_| f64::from(self.drained))
+    }
+
+    /// A round trip was seen: whether competition, or making room, began or ended with it. `slack_us` of queue are as good as none.
+    pub(super) fn on_rtt(
+        &mut self,
+        now: Instant,
+        window: f64,
+        delays: &Delays,
+        slack_us: f64,
+    ) -> bool {
+        let range = (delays.largest_us() - delays.least_us()).max(0.0);
+        let is_empty = delays.queue_us() <= (EMPTY * range).max(slack_us);
+        if is_empty || self.empty_at == Instant::ZERO {
+            self.empty_at = now;
+            if self.is_look && self.drains_until.is_some_and(|until| now < until) {
+                // What seems empty may still fall.
+                return false;
+            }
+            let changes = self.is_on || self.drains_until.is_some();
+            self.is_on = false;
+            self.drains_until = None;
+            return changes;
+        }
+        if let Some(until) = self.drains_until {
+            if now < until {
+                return false;
+            }
+            self.drains_until = None;
+            // A look for the least round trip says nothing of others.
+            let changes = !self.is_on;
+            self.is_on |= !self.is_look;
+            return changes;
+        }
+        let is_beat = now.as_nanos() % nanos(BEAT) < nanos(BEAT_LENGTH);
+        let share = delays.least_us() / delays.standing_us();
+        if self.is_on {
+            let falls = delays.queue_us() < FALLING * range;
+            if now.since(self.drained_at) >= INTERVAL && (is_beat || falls) {
+                self.begin_drain(now, LATER.0, LATER.1 * share * window, delays);
+            }
+        } else if is_beat && delays.is_least_stale(now) && now.since(self.drained_at) > BEAT / 2 {
+            self.begin_drain(now, LOOK.0, LOOK.1 * share * window, delays);
+            self.is_look = true;
+        } else if now.since(self.empty_at) > delays.smoothed() * PATIENCE {
+            self.begin_drain(now, FIRST.0, FIRST.1 * share * window, delays);
+        }
+        false
+    }
+
+    fn begin_drain(&mut self, now: Instant, round_trips: u32, window: f64, delays: &Delays) {
+        self.is_look = false;
+        self.drained_at = now;
+        self.drains_until = Some(now + delays.smoothed() * round_trips);
+        self.drained = window as f32;
+    }
+}

@@ -1,0 +1,75 @@
+use super::*;
+
+fn at(ms: u64) -> Instant {
+    Instant::from_micros(ms * 1000)
+}
+
+const RTT: Duration = Duration::from_millis(100);
+
+/// Sends a full window at `ms`, and acknowledges it a round trip of `rtt` later.
+fn fill(congestion: &mut Congestion, ms: u64, rtt: Duration) {
+    let mut sent = 0;
+    while congestion.may_send(1200) {
+        congestion.on_sent(at(ms), 1200);
+        sent += 1;
+    }
+    congestion.on_held_back(at(ms));
+    let back = at(ms) + rtt;
+    for _ in 0..sent {
+        congestion.on_rtt(back, rtt, rtt, 1200);
+        congestion.on_acked(back, at(ms), 1200);
+    }
+}
+
+#[test]
+fn a_controller_is_small() {
+    assert!(
+        size_of::<Congestion>() <= 300,
+        "{}",
+        size_of::<Congestion>()
+    );
+}
+
+#[test]
+fn an_idle_session_neither_grows_nor_shrinks() {
+    let mut congestion = Congestion::default();
+    for i in 0..1000 {
+        congestion.on_sent(at(i), 1200);
+        congestion.on_rtt(at(i), RTT, RTT, 1200);
+        congestion.on_acked(at(i), at(i), 1200);
+    }
+    assert_eq!(congestion.window(), INITIAL as u64);
+    for i in 0..50 {
+        congestion.on_sent(at(1999 + i), 1200);
+        congestion.on_lost(at(2000 + i), at(1999 + i), 1200);
+    }
+    congestion.on_sent(at(2100), 1200);
+    assert_eq!(congestion.window(), INITIAL as u64);
+}
+
+#[test]
+fn a_full_window_doubles_and_a_mark_cuts_once() {
+    let mut congestion = Congestion::default();
+    for round in 1..5 {
+        fill(&mut congestion, round * 100, RTT);
+    }
+    let before = congestion.window();
+    assert!(before >= 15 * INITIAL as u64, "{before}");
+    for _ in 0..5 {
+        congestion.on_congestion(at(520), at(450));
+    }
+    assert_eq!(congestion.window(), before / 2);
+    congestion.on_persistent_congestion();
+    assert_eq!(congestion.window(), MINIMUM as u64);
+}
+
+#[test]
+fn a_sparse_loss_changes_nothing() {
+    let mut congestion = Congestion::default();
+    fill(&mut congestion, 100, RTT);
+    let before = congestion.window();
+    congestion.on_sent(at(250), 1200);
+    congestion.on_lost(at(400), at(250), 1200);
+    assert_eq!(congestion.window(), before);
+    assert_eq!(congestion.in_flight(), 0);
+}
