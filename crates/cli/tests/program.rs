@@ -144,6 +144,71 @@ fn a_simulation_reports_what_is_documented_and_repeats() {
     let _ = fs::remove_file(page);
 }
 
+/// A scenario of a second: a stream with a deadline over a shared link.
+const SCENARIO: &str = "name = 'little'\nsessions = 2\nseconds = 1\nsettle_s = 0.2\nseed = 5\n[network]\nrtt_ms = 40\nloss_forward = 0.02\n\
+    [link]\nrate_mbit_per_s = 4\n[[stream]]\nname = 'moves'\ndelivery = 'latest'\ndeadline_ms = 100\nbounds_ms = [30]\n\
+    traffic = { every_ms = 20, bytes = 60 }\n";
+
+#[test]
+fn a_scenario_is_played_as_its_file_says() {
+    let file = scratch("little.toml");
+    fs::write(&file, SCENARIO).expect("temporary files can be written");
+    let play = format!("lab simulate --scenario {}", file.display());
+    let result = json(&format!("{play} --seeds 3 --json"));
+    assert_eq!(result["scenario"], "little");
+    assert_eq!(result["seeds"], serde_json::json!([5, 6, 7]));
+    assert_eq!(result["runs"].as_array().map(Vec::len), Some(3));
+    let stream = &result["streams"][0];
+    assert_eq!(stream["stream"], "moves");
+    // 2 sessions for 3 times 0.8 s.
+    assert_eq!(stream["messages_sent"], 240);
+    assert!(stream["settling"]["messages"].as_u64() > Some(50));
+    assert!(result["link"]["utilisation"].as_f64() > Some(0.0));
+    assert_eq!(result, json(&format!("{play} --seeds 3 --json")));
+    assert_eq!(json(&format!("{play} --seed 9 --json"))["seeds"][0], 9);
+
+    let page = scratch("scenario.html");
+    let output = punctual(&format!("{play} --report {}", page.display()));
+    let text = String::from_utf8(output.stdout).expect("tables are text");
+    assert!(output.status.success());
+    for words in [
+        "little",
+        "seed 5",
+        "moves (first 0.2 s)",
+        "on time [95 %]",
+        "queue ms mean",
+    ] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+    let html = fs::read_to_string(&page).expect("--report writes the file");
+    assert!(html.contains("punctual lab simulate --scenario") && html.contains("Goodput"));
+
+    refused(&format!("{play} --loss 0.1"), "--loss");
+    refused(&format!("{play} --policy exact"), "--policy");
+    refused(&format!("{play} --seeds 0"), "--seeds");
+    refused("lab simulate --seeds 2", "--scenario");
+    refused(
+        "lab simulate --scenario /no/such/file.toml",
+        "cannot be read",
+    );
+    fs::write(&file, SCENARIO.replace("every_ms = 20", "every_ms = 0")).expect("still");
+    refused(&play, "line 16: `stream.traffic.every_ms` must be");
+    let blocked = SCENARIO.replace("loss_forward = 0.02", "loss_forward = 0.999");
+    fs::write(&file, blocked).expect("still");
+    refused(&play, "0 of 2 sessions began");
+    let _ = (fs::remove_file(&file), fs::remove_file(&page));
+}
+
+#[test]
+fn thin_streams_are_studied() {
+    let result = json("lab thin-streams --messages 100 --seed 3 --json");
+    let rows = result["rows"].as_array().expect("a list");
+    assert_eq!((rows.len(), &result["seed"]), (50, &serde_json::json!(3)));
+    assert_eq!(rows[0]["shape"], "anarchy-online");
+    assert_eq!(rows[4]["remedies"], "all off");
+    refused("lab thin-streams --messages 1", "100..=");
+}
+
 #[test]
 fn a_recording_is_replayed() {
     let trace = scratch("trace.csv");

@@ -4,6 +4,7 @@
 //! names built-in ones; [`stats`] turns latencies into quantiles and intervals, [`report`] into pages and tables.
 //! [`world`] runs the shipping protocol over such channels and shared links in virtual time; [`rival`] is what it shares them
 //! with; [`simulate`] is the workload that measures it.
+//! [`scenario`] reads files that describe several streams in many sessions, draws their messages and counts what becomes of them.
 //! [`relay`] puts the channels between real sockets.
 //! Nothing but the relay reads a clock or opens a socket: time is an argument and chance comes from a seed ([`chance`]).
 #![forbid(unsafe_code)]
@@ -14,6 +15,7 @@ pub mod profile;
 pub mod relay;
 pub mod report;
 pub mod rival;
+pub mod scenario;
 pub mod simulate;
 pub mod stats;
 pub mod storm;

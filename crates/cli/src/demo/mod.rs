@@ -239,7 +239,7 @@ fn figures(settings: &Settings) -> Figures {
         deadline_ms: Some(settings.deadline_ms()),
         on_time_target: Some(settings.on_time),
         latency: Vec::new(),
-        charts: Vec::new(),
+        ..Figures::default()
     }
 }
 

@@ -129,7 +129,7 @@ fn figures(options: &SimulateOptions, results: &[PolicyResult]) -> Figures {
         deadline_ms: Some(millis(options.deadline)),
         on_time_target: Some(options.on_time),
         latency: results.iter().map(series).collect(),
-        charts: Vec::new(),
+        ..Figures::default()
     }
 }
 

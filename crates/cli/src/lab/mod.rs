@@ -1,12 +1,14 @@
 //! `punctual lab`: the shipping protocol over a network that is computed, in virtual time.
 //!
 //! `simulate.rs` and `replay.rs` say over which network; `network.rs` has what both can add to it, `workload.rs` what is
-//! sent, `measure.rs` runs it and reports.
+//! sent, `measure.rs` runs it and reports. `scenario.rs` has all of that from a file; `thin_streams.rs` is a study of its own.
 
 mod measure;
 mod network;
 mod replay;
+mod scenario;
 mod simulate;
+mod thin_streams;
 mod workload;
 
 use crate::failure::Failure;
@@ -14,14 +16,16 @@ use crate::failure::Failure;
 /// Measure policies over a simulated or a recorded network, in virtual time: exact clocks, and the same run each time.
 #[derive(clap::Subcommand)]
 pub(crate) enum Command {
-    Simulate(simulate::Args),
-    Replay(replay::Args),
+    Simulate(Box<simulate::Args>),
+    Replay(Box<replay::Args>),
+    ThinStreams(thin_streams::Args),
 }
 
 /// Runs the command.
 pub(crate) fn run(command: Command) -> Result<(), Failure> {
     match command {
-        Command::Simulate(args) => simulate::run(args),
-        Command::Replay(args) => replay::run(args),
+        Command::Simulate(args) => simulate::run(*args),
+        Command::Replay(args) => replay::run(*args),
+        Command::ThinStreams(args) => thin_streams::run(&args),
     }
 }

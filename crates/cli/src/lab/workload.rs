@@ -42,9 +42,9 @@ pub(super) struct Workload {
         default_value = "exact"
     )]
     policy: Vec<PolicyKind>,
-    /// The same seed gives the same run.
-    #[arg(long, default_value_t = 1)]
-    seed: u64,
+    /// The same seed gives the same run (default: 1, or the scenario's).
+    #[arg(long)]
+    pub(super) seed: Option<u64>,
     /// Write a page with the latency distributions and the numbers.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(super) report: Option<PathBuf>,
@@ -93,7 +93,7 @@ impl Workload {
             interval: self.interval_ms,
             messages: self.messages,
             policies: self.policy.clone(),
-            seed: self.seed,
+            seed: self.seed.unwrap_or(1),
             ..SimulateOptions::new(path, deadline)
         }
     }

@@ -38,6 +38,17 @@ pub struct Figures {
     pub latency: Vec<Series>,
     /// Further charts.
     pub charts: Vec<LineChart>,
+    /// Tables of numbers, below the charts.
+    pub tables: Vec<Table>,
+}
+
+/// Numbers under a title.
+#[derive(Debug, Clone, Default)]
+pub struct Table {
+    /// What they are.
+    pub title: String,
+    /// Cells by row; the first row has the headings.
+    pub rows: Vec<Vec<String>>,
 }
 
 /// A named line.

@@ -2,7 +2,7 @@
 
 use super::svg::{escape, measured};
 use super::terminal::COLUMNS;
-use super::{Figures, LineChart, bars, tail_plot};
+use super::{Figures, LineChart, Table, bars, tail_plot};
 use crate::stats::{Report, Summary};
 
 /// The report as one HTML page that can be read offline.
@@ -15,8 +15,7 @@ pub fn html(report: &Report, figures: &Figures) -> String {
     {
         main += &figure(
             "Latency",
-            "Each step up the left axis is ten times fewer messages. A policy keeps the promise when its line is above the \
-             target where it crosses the deadline. Latencies beyond the right edge are in the table.",
+            latency_caption(figures),
             &tail_plot::draw(figures),
         );
     }
@@ -31,6 +30,9 @@ pub fn html(report: &Report, figures: &Figures) -> String {
     }
     for chart in &figures.charts {
         main += &figure(&chart.title, &chart.caption, &chart.svg());
+    }
+    for numbers in &figures.tables {
+        main += &plain_table(numbers);
     }
     main += &settings(report, figures);
     let title = if figures.title.is_empty() {
@@ -55,6 +57,15 @@ pub fn standalone_svg(chart: &LineChart) -> String {
         ">\n<style><![CDATA[\n{STYLE}]]></style>\n<rect width=\"100%\" height=\"100%\" style=\"fill: var(--panel)\"/>\n"
     );
     chart.svg().replacen(">\n", &style, 1)
+}
+
+const fn latency_caption(figures: &Figures) -> &'static str {
+    if figures.deadline_ms.is_some() {
+        "Each step up the left axis is ten times fewer messages. A policy keeps the promise when its line is above the \
+         target where it crosses the deadline. Latencies beyond the right edge are in the table."
+    } else {
+        "Each step up the left axis is ten times fewer messages. Latencies beyond the right edge are in the table."
+    }
 }
 
 fn figure(title: &str, caption: &str, svg: &str) -> String {
@@ -117,6 +128,30 @@ fn table(report: &Report) -> String {
         "<section>\n<h2>Numbers</h2>\n<p class=\"note\">Quantiles are over all messages; <i>never</i> is one that falls among \
          those that did not arrive.</p>\n<div class=\"wide\"><table>\n<thead><tr>{headings}</tr></thead>\n\
          <tbody>\n{rows}</tbody>\n</table></div>\n</section>\n"
+    )
+}
+
+/// Numbers that are cells already.
+fn plain_table(numbers: &Table) -> String {
+    let Some((headings, rows)) = numbers.rows.split_first() else {
+        return String::new();
+    };
+    let headings: String = headings
+        .iter()
+        .map(|heading| format!("<th scope=\"col\">{}</th>", escape(heading)))
+        .collect();
+    let row = |cells: &Vec<String>| {
+        let cells = cells.iter();
+        let cells: String = cells
+            .map(|cell| format!("<td>{}</td>", cell_html(cell)))
+            .collect();
+        format!("<tr>{cells}</tr>\n")
+    };
+    let rows: String = rows.iter().map(row).collect();
+    format!(
+        "<section>\n<h2>{}</h2>\n<div class=\"wide\"><table>\n<thead><tr>{headings}</tr></thead>\n<tbody>\n{rows}</tbody>\n\
+         </table></div>\n</section>\n",
+        escape(&numbers.title)
     )
 }
 

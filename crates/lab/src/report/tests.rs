@@ -92,6 +92,12 @@ fn example() -> (Report, Figures) {
             series: vec![line("4 rounds", 1.0), line("2 rounds", 1.7), line("1 round", 4.0)],
             ..LineChart::default()
         }],
+        tables: vec![Table {
+            title: "Link".into(),
+            rows: [["used", "dropped"], ["98 %", "3"]]
+                .map(|row| row.map(str::to_owned).to_vec())
+                .to_vec(),
+        }],
     };
     (report, figures)
 }
@@ -150,6 +156,8 @@ fn text_from_outside_is_escaped() {
     figures.charts[0].x_label = evil.into();
     figures.charts[0].y_label = evil.into();
     figures.charts[0].series[0].name = evil.into();
+    figures.tables[0].title = evil.into();
+    figures.tables[0].rows[1][0] = evil.into();
     let page = html(&report, &figures);
     assert!(!page.contains("<script") && !page.contains("alert(\"x"));
     assert!(page.contains("&lt;script&gt;alert(&quot;x&quot;)&lt;/script&gt;&amp;&#39;"));

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::chance::{Chance, Purpose};
 
 /// From `low` to `high`; written as `[low, high]`.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(from = "[f64; 2]", into = "[f64; 2]")]
 pub struct Interval {
     /// The lower end.

@@ -33,6 +33,7 @@ pub(super) struct Rival {
     /// Acknowledgements under way, oldest first.
     acks: VecDeque<Vec<u64>>,
     wakes_at: Option<Moment>,
+    is_stopped: bool,
 }
 
 impl World {
@@ -45,10 +46,16 @@ impl World {
             receiver: Receiver::default(),
             acks: VecDeque::new(),
             wakes_at: Some(spec.starts_at),
+            is_stopped: false,
         });
         self.queue
             .push(spec.starts_at, Kind::RivalWake { rival: id });
         id
+    }
+
+    /// The flow ends: it sends no more, neither data nor what was lost of it.
+    pub fn stop_rival(&mut self, id: RivalId) {
+        self.rivals[id.0 as usize].is_stopped = true;
     }
 
     /// What a rival did so far.
@@ -108,6 +115,9 @@ impl World {
     fn rival_send(&mut self, id: RivalId) {
         let now = self.now;
         let rival = &mut self.rivals[id.0 as usize];
+        if rival.is_stopped {
+            return;
+        }
         while let Some(segment) = rival.sender.poll_send(now) {
             let link = &mut self.links[rival.spec.link.0 as usize];
             let Some(passage) = link.offer(now, PACKET_BYTES, false) else {
@@ -122,6 +132,9 @@ impl World {
     /// Sees to it that the rival wakes when its timer or its receiver's goes off.
     fn rival_arm(&mut self, id: RivalId) {
         let rival = &mut self.rivals[id.0 as usize];
+        if rival.is_stopped {
+            return;
+        }
         let due = [rival.sender.timeout_at(), rival.receiver.due()];
         let Some(at) = due.into_iter().flatten().min() else {
             return;

@@ -50,7 +50,7 @@ impl Endpoint {
         self.send_content(now, session, stream, Content::Bytes(data), options)
     }
 
-    /// As [`Endpoint::send`], without copying the content: it is read as it is sent, and let go of with the outcome. For large
+    /// As [`Endpoint::send`], without copying the content (above 16 KiB): it is read as it is sent, and let go of with the outcome. For large
     /// messages, and for one that goes to many sessions.
     ///
     /// # Errors

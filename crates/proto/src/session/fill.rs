@@ -199,6 +199,8 @@ impl Session {
             return;
         };
         if block.to_send == 0 {
+            // The policy sends nothing this round. (In the schedule it would be found again and again.)
+            self.take_off_schedule(number);
             return;
         }
         let (slot, len, is_last) = (block.message, block.symbol_len(), block.to_send == 1);

@@ -74,6 +74,9 @@ impl core::fmt::Display for SendError {
 
 impl core::error::Error for SendError {}
 
+/// Shared content of fewer bytes is copied.
+const SHARED_MIN: usize = 16 * 1024;
+
 /// The content of a message, as it is handed in.
 pub(crate) enum Content<'a> {
     /// Copied.
@@ -207,15 +210,17 @@ impl Session {
             .and_then(|slot| outbox.message(slot))
             .filter(|message| matches!(message.body, Body::Whole(_)));
         let (bytes, messages) = replaced.map_or((0, 0), |message| (message.len as usize, 1));
+        let len = content.len();
         let fits = match content {
-            Content::Bytes(data) if data.len() > whole_len_max() => {
-                outbox.content_bytes() + data.len() <= MESSAGE_MAX
+            Content::Bytes(_) if len > whole_len_max() => {
+                outbox.content_bytes() + len <= MESSAGE_MAX
             }
-            Content::Bytes(data) => {
-                let held = data.len() + Preamble::LEN_MAX;
+            Content::Shared(_) if len > SHARED_MIN => true,
+            Content::Later(_) => true,
+            Content::Bytes(_) | Content::Shared(_) => {
+                let held = len + Preamble::LEN_MAX;
                 outbox.held_bytes() + held - bytes.min(held) <= SEND_QUEUE_MAX
             }
-            Content::Shared(_) | Content::Later(_) => true,
         };
         self.traffic.events.len() < EVENTS_MAX
             && outbox.messages() - messages < SEND_MESSAGES_MAX
@@ -260,10 +265,11 @@ impl Session {
             .find(message)
             .ok_or(SendError::NoMessage)?;
         let was_cuttable = self.is_cuttable(slot);
+        let room = SEND_QUEUE_MAX.saturating_sub(self.traffic.outbox.held_bytes());
         let taken = self
             .traffic
             .outbox
-            .with_large(slot, |large| large.append(data))
+            .with_large(slot, |large| large.append(&data[..data.len().min(room)]))
             .ok_or(SendError::NoMessage)?;
         if !was_cuttable {
             self.enqueue(slot);
@@ -336,30 +342,44 @@ fn body(
     shared: &mut Shared<'_>,
 ) -> Body {
     let len = content.len();
-    match content {
-        Content::Bytes(data) if len <= whole_len_max() => {
-            let order = match delivery {
-                // The sequence number is written when the message gets its place.
-                Delivery::ReliableOrdered => Order::Sequence(0),
-                Delivery::UnreliableSequenced => Order::Newest,
-                Delivery::Latest => Order::Key(options.key),
-                Delivery::Unreliable | Delivery::Reliable => Order::None,
-            };
-            let preamble = Preamble::First {
-                stream: stream.0,
-                order,
-                message_len: len,
-            };
-            Body::Whole(encode(&preamble, data, shared.pool))
-        }
-        Content::Bytes(data) => {
-            Body::Large(Box::new(Large::new(Source::Owned(Vec::from(data)), len)))
-        }
-        Content::Shared(data) => Body::Large(Box::new(Large::new(Source::Shared(data), len))),
-        Content::Later(_) => {
-            Body::Large(Box::new(Large::new(Source::Appended(VecDeque::new()), len)))
-        }
+    let whole = match &content {
+        Content::Bytes(data) if len <= whole_len_max() => Some(*data),
+        // Cheaper than keeping account of who shares it.
+        Content::Shared(data) if len <= SHARED_MIN => Some((**data).as_ref()),
+        _ => None,
+    };
+    if let Some(data) = whole.filter(|data| data.len() == len) {
+        return Body::Whole(encode_whole(stream, delivery, data, options, shared));
     }
+    let source = match content {
+        Content::Bytes(data) => Source::Owned(Vec::from(data)),
+        Content::Shared(data) => Source::Shared(data),
+        Content::Later(_) => Source::Appended(VecDeque::new()),
+    };
+    Body::Large(Box::new(Large::new(source, len)))
+}
+
+/// Preamble and content of a message of one block.
+fn encode_whole(
+    stream: StreamId,
+    delivery: Delivery,
+    data: &[u8],
+    options: &SendOptions,
+    shared: &mut Shared<'_>,
+) -> Vec<u8> {
+    let order = match delivery {
+        // The sequence number is written when the message gets its place.
+        Delivery::ReliableOrdered => Order::Sequence(0),
+        Delivery::UnreliableSequenced => Order::Newest,
+        Delivery::Latest => Order::Key(options.key),
+        Delivery::Unreliable | Delivery::Reliable => Order::None,
+    };
+    let preamble = Preamble::First {
+        stream: stream.0,
+        order,
+        message_len: data.len(),
+    };
+    encode(&preamble, data, shared.pool)
 }
 
 pub(super) fn check(len: usize, options: &SendOptions) -> Result<(), SendError> {

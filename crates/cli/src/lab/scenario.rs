@@ -1,0 +1,373 @@
+//! `punctual lab simulate --scenario`: several streams in many sessions, from a file.
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use punctual_lab::report::{self, Figures, LineChart, Scale, Series, Table, Unit};
+use punctual_lab::scenario::{
+    Outcome, Pattern, RunResult, Scenario, ScenarioResult, StreamResult, run,
+};
+use punctual_lab::stats::{LatencyMs, Report};
+use serde_json::{Value, json};
+
+use crate::failure::Failure;
+use crate::output::{self, OutputFile};
+use crate::progress::Progress;
+
+/// What the command line says of it.
+pub(super) struct Options<'a> {
+    pub(super) file: &'a Path,
+    /// How many seeds, from the first on.
+    pub(super) seeds: u64,
+    /// None: the file's.
+    pub(super) seed: Option<u64>,
+    pub(super) json: bool,
+    pub(super) report: Option<&'a PathBuf>,
+}
+
+/// Plays the file's scenario, and prints and writes what came of it.
+pub(super) fn simulate(options: &Options<'_>) -> Result<(), Failure> {
+    let page = OutputFile::open_if(options.report)?;
+    let scenario = Scenario::open(options.file).map_err(Failure::bad_input)?;
+    let begin = Instant::now();
+    let outcome = play(&scenario, options)?;
+    let result = &outcome.result;
+    if let Some(page) = page {
+        page.write(&html(&scenario, &outcome))?;
+    }
+    if options.json {
+        output::print_json(result)?;
+    } else {
+        output::print(&text(result))?;
+        output::note(&format!("{:.1} s", begin.elapsed().as_secs_f64()));
+    }
+    match &result.broken_promises()[..] {
+        [] => Ok(()),
+        broken => Err(Failure::failed(format_args!(
+            "the protocol broke a promise, which is a bug: {}",
+            broken.join("; ")
+        ))),
+    }
+}
+
+fn play(scenario: &Scenario, options: &Options<'_>) -> Result<Outcome, Failure> {
+    let first = options.seed.unwrap_or(scenario.seed);
+    let seeds = (0..options.seeds).map(|more| first.wrapping_add(more));
+    let whole_ms = scenario.duration.as_millis() as u64;
+    let progress = Progress::new(options.seeds * whole_ms, options.json);
+    let outcome = run(scenario, seeds, |at| {
+        let done = at.run as u64 * whole_ms + at.at.as_millis() as u64;
+        progress.show(done, &scenario.name);
+    });
+    progress.clear();
+    outcome.map_err(Failure::bad_input)
+}
+
+/// What goes to a terminal.
+fn text(result: &ScenarioResult) -> String {
+    let mut text = heading(result);
+    for (title, rows) in tables(result) {
+        text += &format!("\n{title}\n{}", output::table(&rows));
+    }
+    text
+}
+
+fn heading(result: &ScenarioResult) -> String {
+    let seeds = match &result.seeds[..] {
+        [only] => format!("seed {only}"),
+        [first, .., last] => format!("{} seeds, {first} to {last}", result.seeds.len()),
+        [] => String::new(),
+    };
+    let settle = if result.settle_s > 0.0 {
+        format!(", measured from {} s on", result.settle_s)
+    } else {
+        String::new()
+    };
+    let about = if result.about.is_empty() {
+        String::new()
+    } else {
+        format!("{}\n", printable(&result.about))
+    };
+    format!(
+        "{}\n{about}{} {}, {} s{settle}; {seeds}\n",
+        printable(&result.scenario),
+        result.sessions,
+        if result.sessions == 1 {
+            "session"
+        } else {
+            "sessions"
+        },
+        result.sent_s
+    )
+}
+
+/// Titles and rows; the first row of each is its heading.
+fn tables(result: &ScenarioResult) -> Vec<(&'static str, Vec<Vec<String>>)> {
+    let mut tables = vec![
+        ("Messages", messages(result)),
+        ("Latency", latencies(result)),
+    ];
+    if result.streams.iter().any(|s| s.deadline_ms.is_some()) {
+        tables.push(("Deadlines", deadlines(result)));
+    }
+    if result.streams.iter().any(|s| !s.within.is_empty()) {
+        tables.push(("Within", within(result)));
+    }
+    if let Some(link) = link(result) {
+        tables.push(("Link", link));
+    }
+    tables.push(("Sharing", sharing(result)));
+    tables
+}
+
+fn messages(result: &ScenarioResult) -> Vec<Vec<String>> {
+    let head = "stream|delivery|weight|messages|refused|superseded|given up|lost|Mbit/s|recovery";
+    let row = |s: &StreamResult| {
+        vec![
+            printable(&s.stream),
+            s.delivery.clone(),
+            s.weight.to_string(),
+            s.messages_sent.to_string(),
+            s.messages_refused.to_string(),
+            s.outcomes.superseded.to_string(),
+            s.outcomes.dropped.total().to_string(),
+            s.messages_lost.to_string(),
+            format!("{:.3}", s.goodput_bits_per_s / 1e6),
+            s.recovery_overhead.map_or_else(dash, percent),
+        ]
+    };
+    table(head, result.streams.iter().map(row))
+}
+
+fn latencies(result: &ScenarioResult) -> Vec<Vec<String>> {
+    let head = "stream|p50 ms|p95 ms|p99 ms [95 %]|p99.9 ms|max ms";
+    let row = |name: String, latency: &LatencyMs, p99: Option<[Option<f64>; 2]>| {
+        let interval = p99.map(|[low, high]| format!(" [{}, {}]", open(low), open(high)));
+        vec![
+            name,
+            optional_ms(latency.p50),
+            optional_ms(latency.p95),
+            optional_ms(latency.p99) + &interval.unwrap_or_default(),
+            optional_ms(latency.p99_9),
+            optional_ms(latency.max),
+        ]
+    };
+    let rows = result.streams.iter().flat_map(|s| {
+        let measured = row(
+            printable(&s.stream),
+            &s.latency_ms,
+            Some(s.latency_ms_95.p99),
+        );
+        let settling = s.settling.as_ref().map(|settling| {
+            let name = format!("{} (first {} s)", printable(&s.stream), result.settle_s);
+            row(name, &settling.latency_ms, None)
+        });
+        std::iter::once(measured).chain(settling)
+    });
+    table(head, rows)
+}
+
+fn deadlines(result: &ScenarioResult) -> Vec<Vec<String>> {
+    let head = "stream|deadline ms|target|on time [95 %]|predicted|late: queue|loss|delay|other";
+    let row = |s: &StreamResult| {
+        let late = s.outcomes.late;
+        let rest = late.total() - late.queue - late.loss - late.delay;
+        let interval = s.on_time_share_95.unwrap_or_default();
+        let share = s.on_time_share.unwrap_or_default();
+        Some(vec![
+            printable(&s.stream),
+            s.deadline_ms?.to_string(),
+            s.on_time_target.map_or_else(dash, percent),
+            format!(
+                "{} [{}, {}]",
+                percent(share),
+                bare_percent(interval.low),
+                bare_percent(interval.high)
+            ),
+            s.predicted_on_time_share.map_or_else(dash, percent),
+            late.queue.to_string(),
+            late.loss.to_string(),
+            late.delay.to_string(),
+            rest.to_string(),
+        ])
+    };
+    table(head, result.streams.iter().filter_map(row))
+}
+
+fn within(result: &ScenarioResult) -> Vec<Vec<String>> {
+    let rows = result.streams.iter().flat_map(|s| {
+        s.within.iter().map(|within| {
+            let interval = within.share_95;
+            vec![
+                printable(&s.stream),
+                within.bound_ms.to_string(),
+                format!(
+                    "{} [{}, {}]",
+                    percent(within.share),
+                    bare_percent(interval.low),
+                    bare_percent(interval.high)
+                ),
+            ]
+        })
+    });
+    table("stream|ms|share [95 %]", rows)
+}
+
+fn link(result: &ScenarioResult) -> Option<Vec<Vec<String>>> {
+    let link = result.link?;
+    let head = "Mbit/s|carried|used|dropped|marked|queue ms mean|p50|p99|max";
+    let row = vec![
+        format!("{}", link.rate_bits_per_s / 1e6),
+        format!("{:.4}", link.carried_bits_per_s / 1e6),
+        percent(link.utilisation),
+        format!("{} ({})", link.packets_dropped, percent(link.drop_share)),
+        link.packets_marked.to_string(),
+        format!("{:.2}", link.queue_ms_mean),
+        optional_ms(link.queue_ms.p50),
+        optional_ms(link.queue_ms.p99),
+        optional_ms(link.queue_ms.max),
+    ];
+    Some(table(head, [row]))
+}
+
+/// Means over the seeds.
+fn sharing(result: &ScenarioResult) -> Vec<Vec<String>> {
+    let mean = |value: &dyn Fn(&RunResult) -> f64| {
+        result.runs.iter().map(value).sum::<f64>() / result.runs.len().max(1) as f64
+    };
+    let mbit = |bits: f64| format!("{:.4}", bits / 1e6);
+    let mut rows = vec![
+        vec![
+            "sessions, Mbit/s each".to_owned(),
+            mbit(mean(&|run| run.sessions_goodput_bits_per_s.mean)),
+        ],
+        vec![
+            "sessions' fairness (Jain)".to_owned(),
+            format!("{:.4}", mean(&|run| run.sessions_fairness)),
+        ],
+        vec![
+            "all datagrams, both ways, Mbit/s".to_owned(),
+            mbit(mean(&|run| run.wire_bits_per_s)),
+        ],
+    ];
+    let closed: u32 = result.runs.iter().map(|run| run.sessions_closed).sum();
+    if closed > 0 {
+        rows.push(vec![
+            "sessions that ended early".to_owned(),
+            closed.to_string(),
+        ]);
+    }
+    if result.runs.iter().all(|run| run.rivals.is_some()) {
+        let of = |value: fn(&punctual_lab::scenario::RivalsResult) -> f64| {
+            mean(&move |run: &RunResult| run.rivals.as_ref().map_or(0.0, value))
+        };
+        rows.push(vec![
+            "CUBIC flows, Mbit/s each".to_owned(),
+            mbit(of(|rivals| rivals.goodput_bits_per_s.mean)),
+        ]);
+        rows.push(vec![
+            "a session's part of a CUBIC flow's".to_owned(),
+            format!("{:.3}", of(|rivals| rivals.session_to_rival)),
+        ]);
+        rows.push(vec![
+            "fairness of all flows (Jain)".to_owned(),
+            format!("{:.4}", of(|rivals| rivals.fairness_with_sessions)),
+        ]);
+    }
+    table("what|mean over seeds", rows)
+}
+
+fn table(head: &str, rows: impl IntoIterator<Item = Vec<String>>) -> Vec<Vec<String>> {
+    let head = head.split('|').map(ToOwned::to_owned).collect();
+    std::iter::once(head).chain(rows).collect()
+}
+
+fn html(scenario: &Scenario, outcome: &Outcome) -> String {
+    let result = &outcome.result;
+    let tables = tables(result).into_iter().map(|(title, rows)| Table {
+        title: title.to_owned(),
+        rows,
+    });
+    // One message has no distribution.
+    let latency = scenario.streams.iter().zip(&outcome.tallies);
+    let latency = latency
+        .filter(|(stream, _)| !matches!(stream.traffic.pattern, Pattern::Bulk { .. }))
+        .map(|(stream, tally)| Series {
+            name: stream.name.clone(),
+            points: tally.latencies().curve(),
+        });
+    let figures = Figures {
+        title: result.scenario.clone(),
+        subtitle: format!("{} {} (virtual time)", result.about, scenario.path),
+        command: output::command_line(),
+        latency: latency.collect(),
+        charts: vec![goodput(result)],
+        tables: tables.collect(),
+        ..Figures::default()
+    };
+    let report = Report {
+        settings: settings(scenario, result),
+        policies: Vec::new(),
+    };
+    report::html(&report, &figures)
+}
+
+fn settings(scenario: &Scenario, result: &ScenarioResult) -> Value {
+    let seeds: Vec<String> = result.seeds.iter().map(u64::to_string).collect();
+    json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "seeds": seeds.join(", "),
+        "sessions": result.sessions,
+        "sent_s": result.sent_s,
+        "settle_s": result.settle_s,
+        "path": scenario.path.to_string(),
+        "policy": scenario.policy.to_string(),
+    })
+}
+
+fn goodput(result: &ScenarioResult) -> LineChart {
+    let series = result.streams.iter().map(|stream| Series {
+        name: stream.stream.clone(),
+        points: (stream.goodput_by_second_bits_per_s.iter().zip(0_u32..))
+            .map(|(bits, second)| (result.settle_s + f64::from(second) + 0.5, bits / 1e6))
+            .collect(),
+    });
+    LineChart {
+        title: "Goodput".to_owned(),
+        caption: "Bits of messages that arrived in each second, over all sessions, as a mean over the seeds.".to_owned(),
+        x_label: "seconds".to_owned(),
+        y_label: "Mbit/s".to_owned(),
+        x_unit: Unit::Number,
+        y_unit: Unit::Number,
+        x_scale: Scale::Linear,
+        y_scale: Scale::Linear,
+        series: series.collect(),
+    }
+}
+
+fn dash() -> String {
+    "-".to_owned()
+}
+
+fn optional_ms(ms: Option<f64>) -> String {
+    ms.map_or_else(|| "never".to_owned(), |ms| format!("{ms:.1}"))
+}
+
+/// The end of an interval; nothing bounds it where there are too few messages.
+fn open(ms: Option<f64>) -> String {
+    ms.map_or_else(|| "?".to_owned(), |ms| format!("{ms:.1}"))
+}
+
+pub(super) fn percent(share: f64) -> String {
+    format!("{} %", bare_percent(share))
+}
+
+fn bare_percent(share: f64) -> String {
+    format!("{:.2}", share * 100.0)
+}
+
+/// Names come from outside; control characters would steer the terminal.
+fn printable(text: &str) -> String {
+    let is_shown = |c: char| if c.is_control() { ' ' } else { c };
+    text.chars().map(is_shown).collect()
+}

@@ -1,0 +1,181 @@
+//! Runs a scenario with one or several seeds, and pools what came of it.
+
+use std::fmt;
+use std::time::Duration;
+
+use super::single::{self, Single};
+use super::summary::{LinkResult, RunResult};
+use super::{Bottleneck, Scenario, ScenarioResult, StreamTally};
+use crate::stats::Latencies;
+use crate::world::LinkStats;
+
+/// How far it has come.
+#[derive(Debug, Clone, Copy)]
+pub struct Progress {
+    /// Which of the seeds runs, from 0.
+    pub run: usize,
+    /// How much virtual time of it has gone by.
+    pub at: Duration,
+    /// Of how much.
+    pub of: Duration,
+}
+
+/// Why a scenario was not run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RunError {
+    /// There is no seed to run it with.
+    NoSeeds,
+    /// The network lets too little through.
+    Unreachable {
+        /// Sessions that began.
+        connected: u32,
+        /// Of so many.
+        of: u32,
+        /// With which seed.
+        seed: u64,
+    },
+}
+
+impl fmt::Display for RunError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoSeeds => f.write_str("a scenario needs at least one seed"),
+            Self::Unreachable {
+                connected,
+                of,
+                seed,
+            } => write!(
+                f,
+                "{connected} of {of} sessions began within a minute (seed {seed}): the network lets too little through"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for RunError {}
+
+/// What came of a scenario: the numbers, and what plots need besides.
+#[derive(Debug, Clone)]
+pub struct Outcome {
+    /// The numbers.
+    pub result: ScenarioResult,
+    /// The streams, as they were counted.
+    pub tallies: Vec<StreamTally>,
+}
+
+/// Runs a scenario with each of the seeds.
+///
+/// # Errors
+/// When there is no seed, or the network is such that sessions cannot begin.
+pub fn run(
+    scenario: &Scenario,
+    seeds: impl IntoIterator<Item = u64>,
+    mut progress: impl FnMut(Progress),
+) -> Result<Outcome, RunError> {
+    let mut pool: Option<Pool> = None;
+    for (run, seed) in seeds.into_iter().enumerate() {
+        let of = scenario.duration;
+        let single = single::run(scenario, seed, |at| progress(Progress { run, at, of }))?;
+        match &mut pool {
+            Some(pool) => pool.add(single),
+            None => pool = Some(Pool::new(single)),
+        }
+    }
+    Ok(pool.ok_or(RunError::NoSeeds)?.finish(scenario))
+}
+
+/// The runs so far.
+struct Pool {
+    seeds: Vec<u64>,
+    tallies: Vec<StreamTally>,
+    runs: Vec<RunResult>,
+    waits: Latencies,
+}
+
+impl Pool {
+    fn new(first: Single) -> Self {
+        Self {
+            seeds: vec![first.seed],
+            tallies: first.tallies,
+            runs: vec![first.result],
+            waits: first.waits,
+        }
+    }
+
+    fn add(&mut self, single: Single) {
+        self.seeds.push(single.seed);
+        for (pooled, tally) in self.tallies.iter_mut().zip(single.tallies) {
+            pooled.merge(tally);
+        }
+        self.runs.push(single.result);
+        self.waits.merge(&single.waits);
+    }
+
+    fn finish(self, scenario: &Scenario) -> Outcome {
+        let result = ScenarioResult {
+            scenario: scenario.name.clone(),
+            about: scenario.about.clone(),
+            sessions: scenario.sessions,
+            sent_s: scenario.duration.as_secs_f64(),
+            settle_s: scenario.settle.as_secs_f64(),
+            streams: self.tallies.iter().map(StreamTally::result).collect(),
+            link: self.link(),
+            seeds: self.seeds,
+            runs: self.runs,
+        };
+        Outcome {
+            result,
+            tallies: self.tallies,
+        }
+    }
+
+    fn link(&self) -> Option<LinkResult> {
+        let links: Vec<_> = self.runs.iter().filter_map(|run| run.link).collect();
+        let first = *links.first()?;
+        let mean = |value: fn(&LinkResult) -> f64| {
+            links.iter().map(value).sum::<f64>() / links.len() as f64
+        };
+        let total = |value: fn(&LinkResult) -> u64| links.iter().map(value).sum::<u64>();
+        let (packets, dropped) = (total(|l| l.packets), total(|l| l.packets_dropped));
+        Some(LinkResult {
+            packets,
+            bytes: total(|l| l.bytes),
+            carried_bits_per_s: mean(|l| l.carried_bits_per_s),
+            utilisation: mean(|l| l.utilisation),
+            packets_dropped: dropped,
+            drop_share: share(dropped, packets + dropped),
+            packets_marked: total(|l| l.packets_marked),
+            queue_ms_mean: mean(|l| l.queue_ms_mean),
+            queue_ms: self.waits.quantiles(),
+            ..first
+        })
+    }
+}
+
+/// The numbers of a link over so long.
+pub(super) fn link_result(
+    spec: &Bottleneck,
+    stats: &LinkStats,
+    queue_mean: Duration,
+    window: Duration,
+) -> LinkResult {
+    let carried_bits_per_s = stats.bytes as f64 * 8.0 / window.as_secs_f64().max(1e-9);
+    LinkResult {
+        rate_bits_per_s: spec.bits_per_second as f64,
+        queue_bytes: spec.queue_bytes,
+        packets: stats.packets,
+        bytes: stats.bytes,
+        carried_bits_per_s,
+        utilisation: carried_bits_per_s / spec.bits_per_second as f64,
+        packets_dropped: stats.dropped,
+        drop_share: share(stats.dropped, stats.packets + stats.dropped),
+        packets_marked: stats.marked,
+        queue_ms_mean: queue_mean.as_nanos() as f64 / 1e6,
+        queue_ms: stats.waits.quantiles(),
+    }
+}
+
+fn share(part: u64, of: u64) -> f64 {
+    part as f64 / of.max(1) as f64
+}
