@@ -92,11 +92,12 @@ impl StreamStats {
         (self.promised > 0).then(|| 1.0 - self.predicted_misses / self.promised as f64)
     }
 
-    /// Symbols beyond k for each source symbol: 0.04 is a recovery overhead of 4 %.
+    /// Symbols beyond k for each source symbol: 0.04 is a recovery overhead of 4 %. (A block that is just being sent counts with all
+    /// of its source symbols; what that lacks is not shown as less than nothing.)
     #[must_use]
     pub fn recovery_overhead(&self) -> Option<f64> {
         (self.source_symbols > 0)
-            .then(|| self.symbols_sent as f64 / self.source_symbols as f64 - 1.0)
+            .then(|| (self.symbols_sent as f64 / self.source_symbols as f64 - 1.0).max(0.0))
     }
 
     pub(crate) fn on_outcome(&mut self, outcome: &Outcome, predicted: Option<f64>) {
