@@ -13,6 +13,9 @@
 //! long as it is not more than [`URGENT_LEAD`] ahead of its share. So an urgent message of a few packets goes at once, and
 //! is charged for it, while a stream that always sends more than its share falls back to that share.
 //!
+//! The only entry that there is is kept apart from the lists: most sessions send a message at a time, and each list would be another
+//! place in memory to visit.
+//!
 //! A stream is *active* while it has something to send. All operations are O(active streams) at worst, moves in a short sorted
 //! list; nothing is allocated once the lists have grown.
 
@@ -52,6 +55,10 @@ struct Lane {
 /// The order in which the streams of a session send.
 #[derive(Default)]
 pub(crate) struct Schedule {
+    /// The only entry, when there is one; the lists are empty then.
+    solo: Option<(StreamId, Entry)>,
+    /// What a stream is still to be charged for.
+    unpaid: Option<(StreamId, u64)>,
     lanes: Vec<Lane>,
     /// Active streams by virtual time.
     by_time: Vec<(u64, u16)>,
@@ -70,6 +77,7 @@ pub(crate) struct Schedule {
 impl Schedule {
     /// Makes a place for a stream, or gives one that is there another weight. Rule 1: fair start.
     pub(crate) fn open(&mut self, stream: StreamId, weight: u16) {
+        self.spread();
         let start = self.by_time.first().map_or(self.idle_max, |least| least.0);
         while self.lanes.len() <= stream.index().min(STREAMS_MAX - 1) {
             self.lanes.push(Lane {
@@ -88,16 +96,40 @@ impl Schedule {
     }
 
     pub(crate) fn set_weight(&mut self, stream: StreamId, weight: u16) {
+        self.spread();
         if let Some(lane) = self.lanes.get_mut(stream.index()) {
             lane.weight = weight.max(1);
         }
     }
 
+    /// Brings the lists up to date.
+    fn spread(&mut self) {
+        if let Some((stream, amount)) = self.unpaid.take() {
+            self.charge_lane(stream, amount);
+        }
+        if let Some((stream, entry)) = self.solo.take() {
+            self.push_to_lane(stream, entry);
+        }
+    }
+
     /// Adds what a stream has to send. Rule 2 when it was idle: use it or lose it.
     pub(crate) fn push(&mut self, stream: StreamId, entry: Entry) {
+        debug_assert!(
+            stream.index() < self.lanes.len(),
+            "streams are opened before anything is sent on them"
+        );
+        if self.entries == 0 {
+            self.solo = Some((stream, entry));
+        } else {
+            self.spread();
+            self.push_to_lane(stream, entry);
+        }
+        self.count(&entry, true);
+    }
+
+    fn push_to_lane(&mut self, stream: StreamId, entry: Entry) {
         let least = self.by_time.first().map(|least| least.0);
         let Some(lane) = self.lanes.get_mut(stream.index()) else {
-            debug_assert!(false, "streams are opened before anything is sent on them");
             return;
         };
         let was_idle = lane.queue.is_empty();
@@ -107,7 +139,6 @@ impl Schedule {
             let time = lane.time;
             insert(&mut self.by_time, (time, stream.0));
         }
-        self.count(&entry, true);
         self.update_deadline(stream);
     }
 
@@ -135,6 +166,13 @@ impl Schedule {
 
     /// Takes an entry out, if it is there.
     pub(crate) fn remove(&mut self, stream: StreamId, entry: &Entry) {
+        if let Some((_, solo)) = self
+            .solo
+            .take_if(|solo| solo.0 == stream && solo.1.is_same(entry))
+        {
+            self.count(&solo, false);
+            return;
+        }
         let Some(lane) = self.lanes.get_mut(stream.index()) else {
             return;
         };
@@ -155,6 +193,22 @@ impl Schedule {
 
     /// A stream has sent something worth `amount`: bytes, or quality in units of 1,024.
     pub(crate) fn charge(&mut self, stream: StreamId, amount: u64) {
+        if self.by_time.is_empty() {
+            // Nobody else is there who would go first for it now.
+            if let Some((other, unpaid)) = self.unpaid
+                && other != stream
+            {
+                self.charge_lane(other, unpaid);
+                self.unpaid = None;
+            }
+            let unpaid = self.unpaid.map_or(0, |(_, unpaid)| unpaid);
+            self.unpaid = Some((stream, unpaid.saturating_add(amount)));
+        } else {
+            self.charge_lane(stream, amount);
+        }
+    }
+
+    fn charge_lane(&mut self, stream: StreamId, amount: u64) {
         let Some(lane) = self.lanes.get_mut(stream.index()) else {
             return;
         };
@@ -212,6 +266,9 @@ impl Schedule {
         limit: usize,
         mut fits: impl FnMut(&Entry) -> bool,
     ) -> Option<(StreamId, Entry)> {
+        if let Some((stream, entry)) = &self.solo {
+            return fits(entry).then_some((*stream, *entry));
+        }
         let least = self.by_time.first()?.0;
         let mut left = limit;
         for &(_, stream) in &self.by_deadline {
@@ -242,15 +299,21 @@ impl Schedule {
 
     /// The earliest deadline of a stream's next message.
     pub(crate) fn earliest_deadline(&self) -> Option<Instant> {
-        self.by_deadline.first().map(|entry| entry.0)
+        match &self.solo {
+            Some((_, entry)) => Some(entry.deadline).filter(|at| *at != NO_DEADLINE),
+            None => self.by_deadline.first().map(|entry| entry.0),
+        }
     }
 
     /// What a stream has to send, in its order.
     pub(crate) fn entries_of(&self, stream: StreamId) -> impl Iterator<Item = &Entry> {
-        self.lanes
+        let solo = self.solo.iter().filter(move |solo| solo.0 == stream);
+        let lane = self
+            .lanes
             .get(stream.index())
             .into_iter()
-            .flat_map(|lane| lane.queue.iter())
+            .flat_map(|lane| lane.queue.iter());
+        solo.map(|solo| &solo.1).chain(lane)
     }
 
     pub(crate) const fn is_empty(&self) -> bool {

@@ -36,6 +36,11 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
+    /// Whether it stands for the same as another.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        self.key() == other.key()
+    }
+
     /// What the order of sending goes by; no two entries of a stream have it in common.
     const fn key(&self) -> (u8, Instant, u64, Item) {
         (self.unimportance, self.rank, self.position, self.item)

@@ -184,6 +184,7 @@ fn virtual_time_is_set_back_before_it_overflows() {
         let (stream, _) = schedule.first().unwrap();
         schedule.charge(stream, 1 << 40);
     }
+    schedule.spread();
     let [a, b] = [&schedule.by_time[0], &schedule.by_time[1]];
     assert!(b.0 - a.0 <= (1 << 40) * UNIT && b.0 < TIME_MAX + (1 << 57));
     assert!([1, 2].contains(&position(&schedule)));

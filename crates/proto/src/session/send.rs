@@ -206,6 +206,7 @@ impl Session {
             .traffic
             .streams
             .get(stream)
+            .filter(|stream| stream.config.delivery == Delivery::Latest)
             .and_then(|stream| stream.newest_of(options.key))
             .and_then(|slot| outbox.message(slot))
             .filter(|message| matches!(message.body, Body::Whole(_)));
