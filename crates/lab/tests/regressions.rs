@@ -5,7 +5,9 @@ mod support;
 use std::time::Duration;
 
 use punctual_lab::channel::{LossModel, PathSpec};
-use punctual_proto::{EndpointConfig, Outcome, SendOptions, ThinStreams};
+use punctual_proto::{
+    Delivery, EndpointConfig, Outcome, SendOptions, StreamConfig, StreamId, ThinStreams,
+};
 use support::{Duo, client_config, ms, path, server_config};
 
 /// Half-received blocks of messages that were dropped used to stay for good, until the session took in nothing more.
@@ -174,4 +176,32 @@ fn lone_losses_are_not_persistent_congestion() {
             .unwrap();
         assert!(report.congestion_window >= 12_000, "{report:?}");
     }
+}
+
+fn open(duo: &mut Duo, delivery: Delivery) -> StreamId {
+    let (client, session) = (duo.client, duo.at_client);
+    let config = StreamConfig::new(delivery);
+    duo.world.with_endpoint(client, |endpoint, _| {
+        endpoint.open_stream(session, config).unwrap()
+    })
+}
+
+/// What a message that begins supersedes has its outcome then, while packets are put together: nobody was told before something
+/// else happened. (Storm seed 248.)
+#[test]
+fn events_that_come_of_sending_are_told_at_once() {
+    let mut duo = Duo::connect(9, &path(ms(20), |_| {}));
+    let stream = open(&mut duo, Delivery::UnreliableSequenced);
+    let (client, session) = (duo.client, duo.at_client);
+    duo.run(ms(1));
+    duo.world.with_endpoint(client, |endpoint, now| {
+        let options = SendOptions::default();
+        endpoint.send(now, session, stream, &[1], options).unwrap();
+        endpoint
+            .send(now, session, stream, &[2], options.importance(200))
+            .unwrap();
+    });
+    duo.run(Duration::ZERO);
+    assert_eq!(duo.outcomes.len(), 1, "{:?}", duo.outcomes);
+    assert_eq!(duo.outcomes[0].1, Outcome::Superseded);
 }
