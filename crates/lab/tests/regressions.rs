@@ -186,6 +186,38 @@ fn open(duo: &mut Duo, delivery: Delivery) -> StreamId {
     })
 }
 
+/// A message that was begun and whose content came later was overtaken on an ordered stream, and came after a newer one on a
+/// sequenced stream. (Storm seeds 25 and 20.)
+#[test]
+fn a_message_begun_without_content_keeps_its_place() {
+    for delivery in [Delivery::ReliableOrdered, Delivery::UnreliableSequenced] {
+        let mut duo = Duo::connect(7, &path(ms(20), |_| {}));
+        let stream = open(&mut duo, delivery);
+        let (client, session) = (duo.client, duo.at_client);
+        let options = SendOptions::default();
+        let begun = duo.world.with_endpoint(client, |endpoint, now| {
+            let begun = endpoint.begin(now, session, stream, 3, options).unwrap();
+            endpoint.send(now, session, stream, &[2], options).unwrap();
+            begun
+        });
+        duo.run(ms(100));
+        duo.world.with_endpoint(client, |endpoint, _| {
+            // On the sequenced stream it has its outcome already.
+            let _ = endpoint.append(session, begun, &[1; 3]);
+        });
+        duo.run(ms(100));
+        let received: Vec<&[u8]> = duo.received.iter().map(|entry| &entry.2[..]).collect();
+        match delivery {
+            Delivery::ReliableOrdered => assert_eq!(received, [&[1; 3][..], &[2]]),
+            _ => {
+                assert_eq!(received, [&[2]]);
+                assert!(duo.outcomes.contains(&(begun, Outcome::Superseded)));
+            }
+        }
+        assert_eq!(duo.outcomes.len(), 2);
+    }
+}
+
 /// What a message that begins supersedes has its outcome then, while packets are put together: nobody was told before something
 /// else happened. (Storm seed 248.)
 #[test]

@@ -81,6 +81,9 @@ impl Session {
     }
 
     /// A message of the stream that waits in the schedule and is older than `id`.
+        while let Some(older) = self.unfilled_before(stream, id) {
+            self.retire(older, Fate::Superseded, shared);
+        }
     fn queued_before(&self, stream: StreamId, id: MessageId) -> Option<u32> {
         self.traffic
             .schedule
@@ -108,6 +111,14 @@ impl Session {
             self.traffic
                 .outbox
                 .block(*number)
+    /// A message of the stream that was begun before `id` and still has no content.
+    fn unfilled_before(&self, stream: StreamId, id: MessageId) -> Option<u32> {
+        let first = self.traffic.streams.get(stream)?.first_unfilled()?;
+        (first < id)
+            .then(|| self.traffic.outbox.find(first))
+            .flatten()
+    }
+
                 .is_some_and(Block::may_complete)
         };
         if !may_arrive || !numbers.iter().all(is_under_way) {
@@ -243,8 +254,12 @@ impl Session {
         if let Some(stream) = self.traffic.streams.get_mut(message.stream) {
             match message.delivery {
                 Delivery::Latest => stream.forget_newest(message.options.key, slot),
-                Delivery::UnreliableSequenced => stream.forget_newest(0, slot),
-                _ => {}
+                Delivery::UnreliableSequenced => {
+                    stream.forget_newest(0, slot);
+                    stream.forget_unfilled(message.id);
+                }
+                Delivery::ReliableOrdered => stream.forget_unfilled(message.id),
+                Delivery::Unreliable | Delivery::Reliable => {}
             }
             stream.stats.on_outcome(&outcome, predicted);
         }

@@ -26,6 +26,9 @@ pub(crate) struct OutgoingStream {
     /// Of `Latest`: the newest message of each key that has no outcome, sorted by key.
     newest: Vec<(u64, u32)>,
     /// Messages that may be thinned, in parts of one: grows by each message's tolerance.
+    /// Where the order of sending counts: messages that were begun and of whose content nothing is there, so that they are not
+    /// in the schedule. Oldest first.
+    unfilled: Vec<MessageId>,
     thinning: f32,
     pub(crate) stats: StreamStats,
 }
@@ -43,6 +46,7 @@ impl OutgoingStream {
             placed: VecDeque::new(),
             newest: Vec::new(),
             thinning: 0.0,
+            unfilled: Vec::new(),
             stats: StreamStats::default(),
         }
     }
@@ -73,6 +77,22 @@ impl OutgoingStream {
     }
 
     /// A message that tolerates this share of loss is sent: may it be thinned instead?
+    /// The oldest message that was begun without content.
+    pub(crate) fn first_unfilled(&self) -> Option<MessageId> {
+        self.unfilled.first().copied()
+    }
+
+    pub(crate) fn push_unfilled(&mut self, id: MessageId) {
+        self.unfilled.push(id);
+    }
+
+    /// A message has content, or its outcome.
+    pub(crate) fn forget_unfilled(&mut self, id: MessageId) {
+        if let Ok(at) = self.unfilled.binary_search(&id) {
+            self.unfilled.remove(at);
+        }
+    }
+
     pub(crate) fn thin(&mut self, tolerance: f32, is_short: bool) -> bool {
         self.thinning = (self.thinning + tolerance).min(THINNING_MAX);
         let is_thinned = is_short && self.thinning >= 1.0;
@@ -234,6 +254,7 @@ impl Streams {
         }
     }
 }
+            stream.unfilled.shrink_to_fit();
 
 #[cfg(test)]
 mod tests {
