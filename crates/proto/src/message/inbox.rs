@@ -252,6 +252,10 @@ impl Inbox {
                 }));
                 Taken::Ready
             }
+            // A part of nothing would cost the receiver something, and the peer nothing.
+            Preamble::First { .. } | Preamble::Later { .. } if content.is_empty() => {
+                Taken::Malformed
+            }
             Preamble::First {
                 stream,
                 order,
