@@ -5,8 +5,9 @@
 //! network delivers everything, every message that was not given up has arrived. Then the same bytes are read as frames
 //! from a dishonest peer: nothing may panic.
 
+use punctual_proto::limits::LARGE_IN_PROGRESS_MAX;
 use punctual_proto::vectors::{Reassembled, Reassembly, symbol};
-use punctual_proto::wire::{Frame, Preamble, Reader, Symbol, Writer};
+use punctual_proto::wire::{Frame, Order, Preamble, Reader, Symbol, Writer};
 
 /// Operations that are looked at.
 const OPERATIONS_MAX: usize = 600;
@@ -65,18 +66,27 @@ impl Model {
         let k = usize::from(shape % 9) + 1;
         let symbol_len = usize::from(shape / 9) * 3 + 8;
         let index = self.messages.len();
-        let content: Vec<u8> = (0..usize::from(size) * 3)
+        let mut content: Vec<u8> = (0..usize::from(size) * 3)
             .map(|i| (i * 31 + index * 7) as u8)
             .collect();
+        if self.large_in_progress() >= LARGE_IN_PROGRESS_MAX {
+            // One more of several blocks has to wait; one of one block need not.
+            content.truncate((k * symbol_len).saturating_sub(Preamble::LEN_MAX));
+        }
+        let first_block = self.blocks.len() as u64;
         let mut rest = &content[..];
-        for part in 0u8.. {
+        for part in 0u16.. {
             let preamble = if part == 0 {
                 Preamble::First {
-                    stream: index as u64,
+                    stream: index as u16,
+                    order: Order::None,
                     message_len: content.len(),
                 }
             } else {
-                Preamble::Later { index: part }
+                Preamble::Later {
+                    distance: self.blocks.len() as u64 - first_block,
+                    index: part,
+                }
             };
             let mut head = [0; Preamble::LEN_MAX];
             let mut writer = Writer::new(&mut head);
@@ -106,6 +116,18 @@ impl Model {
         self.fates.push(Fate::UnderWay);
     }
 
+    /// Messages of several blocks that have neither arrived nor been given up.
+    fn large_in_progress(&self) -> usize {
+        let pairs = self.blocks.windows(2);
+        let mut large: Vec<usize> = pairs
+            .filter(|pair| pair[0].message == pair[1].message)
+            .map(|pair| pair[0].message)
+            .filter(|message| self.fates[*message] == Fate::UnderWay)
+            .collect();
+        large.dedup();
+        large.len()
+    }
+
     fn deliver(&mut self, block: usize, esi: u8) {
         if self.blocks.is_empty() {
             return;
@@ -128,19 +150,24 @@ impl Model {
         match self.receiver.handle_symbol(&frame) {
             Reassembled::Nothing => {}
             Reassembled::Malformed => panic!("an honest peer's symbol is never malformed"),
-            Reassembled::Message { stream, data } => {
-                let index = stream as usize;
-                assert_eq!(
-                    data, self.messages[index],
-                    "message {index} is not what was sent"
-                );
-                assert!(
-                    self.fates[index] != Fate::Arrived,
-                    "message {index} arrives twice"
-                );
-                self.fates[index] = Fate::Arrived;
+            Reassembled::Messages(messages) => {
+                for (stream, data) in messages {
+                    self.arrive(usize::from(stream), &data);
+                }
             }
         }
+    }
+
+    fn arrive(&mut self, index: usize, data: &[u8]) {
+        assert_eq!(
+            data, self.messages[index],
+            "message {index} is not what was sent"
+        );
+        assert!(
+            self.fates[index] != Fate::Arrived,
+            "message {index} arrives twice"
+        );
+        self.fates[index] = Fate::Arrived;
     }
 
     /// The sender gives a message up, and the receiver hears of it.

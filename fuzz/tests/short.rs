@@ -147,6 +147,19 @@ fn messages_arrive_once_whatever_the_network_does() {
 }
 
 #[test]
+fn promises_hold_whatever_is_chosen() {
+    let mut chance = Chance(7);
+    let random: Vec<Vec<u8>> = (0..100)
+        .map(|_| {
+            (0..50 + chance.below(1400))
+                .map(|_| chance.next() as u8)
+                .collect()
+        })
+        .collect();
+    run(punctual_fuzz::session, &random, 300, 8);
+}
+
+#[test]
 fn traces_of_any_content_are_read_or_refused() {
     let lines = [
         "[1723489200.167948] 64 bytes from 192.0.2.1: icmp_seq=1 ttl=63 time=144 ms\n",

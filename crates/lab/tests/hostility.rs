@@ -8,7 +8,10 @@ use std::time::Duration;
 use punctual_lab::channel::PathSpec;
 use punctual_lab::world::World;
 use punctual_proto::wire::{ConnectionId, HandshakePacket, Hello};
-use punctual_proto::{CloseReason, SendOptions, limits};
+use punctual_proto::{
+    Cancel, CloseReason, Delivery, MessageId, SendError, SendOptions, StreamConfig, StreamError,
+    StreamId, limits,
+};
 use support::{Duo, key, ms, path, server_config};
 
 fn quiet() -> PathSpec {
@@ -212,23 +215,71 @@ fn queues_are_bounded_and_say_so() {
         }
         assert!(accepted < 1000, "without bound");
     };
-    assert!(
-        matches!(error, punctual_proto::SendError::Full { .. }),
-        "{error}"
-    );
+    assert!(matches!(error, SendError::Full { .. }), "{error}");
     let too_large = duo.world.send(
         duo.client,
         duo.at_client,
         &vec![0; limits::MESSAGE_MAX + 1],
         SendOptions::default(),
     );
-    assert!(matches!(
-        too_large,
-        Err(punctual_proto::SendError::TooLarge { .. })
-    ));
+    assert!(matches!(too_large, Err(SendError::TooLarge { .. })));
     duo.run(Duration::from_secs(30));
     assert_eq!(duo.received.len(), accepted);
     assert_eq!(duo.outcomes.len(), accepted);
+}
+
+/// An application that opens streams without end, takes back what is not there, and hands in what it did not announce: each has
+/// its answer.
+#[test]
+fn what_an_application_gets_wrong_has_its_answer() {
+    let mut duo = Duo::connect(2, &quiet());
+    let (client, session) = (duo.client, duo.at_client);
+    duo.world.with_endpoint(client, |endpoint, now| {
+        let config = StreamConfig::new(Delivery::Latest);
+        for number in 0..limits::STREAMS_MAX as u16 {
+            assert_eq!(endpoint.open_stream(session, config), Ok(StreamId(number)));
+        }
+        let limit = limits::STREAMS_MAX;
+        let too_many = endpoint.open_stream(session, config);
+        assert_eq!(too_many, Err(StreamError::TooManyStreams { limit }));
+        endpoint.close_stream(session, StreamId(77));
+        let options = SendOptions::default();
+        let closed = endpoint.send(now, session, StreamId(77), &[1], options);
+        assert_eq!(closed, Err(SendError::NoStream { stream: 77 }));
+        assert_eq!(endpoint.open_stream(session, config), Ok(StreamId(77)));
+        for unknown in [0, 1, 1 << 16, u64::MAX] {
+            let answer = endpoint.cancel(now, session, MessageId(unknown));
+            assert_eq!(answer, Cancel::TooLate);
+            let answer = endpoint.append(session, MessageId(unknown), &[1]);
+            assert_eq!(answer, Err(SendError::NoMessage));
+        }
+        let message = endpoint
+            .begin(now, session, StreamId(1), 10, options)
+            .unwrap();
+        assert_eq!(endpoint.append(session, message, &[7; 8]), Ok(8));
+        assert_eq!(endpoint.append(session, message, &[7; 8]), Ok(2));
+        let size = limits::MESSAGE_MAX + 1;
+        let limit = limits::MESSAGE_MAX;
+        let too_large = endpoint.begin(now, session, StreamId(1), size, options);
+        assert_eq!(too_large, Err(SendError::TooLarge { size, limit }));
+        let options = [
+            options.on_time(1.0),
+            options.source_symbols(65),
+            options.key(1 << 62),
+            options.loss_tolerance(f32::NAN),
+            options.quality(0.0),
+        ];
+        for options in options {
+            let wrong = endpoint.send(now, session, StreamId(1), &[1], options);
+            assert!(
+                matches!(wrong, Err(SendError::Options { .. })),
+                "{options:?}"
+            );
+        }
+    });
+    duo.run(Duration::from_secs(1));
+    assert_eq!(duo.received.len(), 1);
+    assert_eq!(duo.received[0].2, [7; 10]);
 }
 
 /// A session that hears nothing ends by its idle timeout, with an outcome for what was under way.

@@ -2,10 +2,14 @@
 
 mod support;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use punctual_lab::channel::{LossModel, PathSpec};
-use punctual_proto::{EndpointConfig, Outcome, SendOptions, ThinStreams};
+use punctual_proto::{
+    Cancel, Delivery, EndpointConfig, MessageId, Outcome, SendOptions, StreamConfig, StreamId,
+    ThinStreams,
+};
 use support::{Duo, client_config, ms, path, server_config};
 
 /// Half-received blocks of messages that were dropped used to stay for good, until the session took in nothing more.
@@ -96,7 +100,8 @@ fn backoff_holds_in_the_dark() {
     );
 }
 
-/// Dropped messages use up block numbers; 2^15 of them in the dark, and the receiver took new blocks for old ones.
+/// Dropped messages use up block numbers; 2^15 of them in the dark, and the receiver took new blocks for old ones. Numbers are
+/// given out as blocks are cut, and only as far as the receiver can tell them from old ones.
 #[test]
 fn block_numbers_stay_within_sixteen_bits_in_the_dark() {
     let dark = path(ms(10), |channel| {
@@ -104,18 +109,14 @@ fn block_numbers_stay_within_sixteen_bits_in_the_dark() {
     });
     let mut duo = Duo::connect(4, &dark);
     duo.run(Duration::from_secs(2));
+    // Short enough that many leave before they are dropped: each that does uses up a number.
     let options = SendOptions::within(ms(1)).drop_when_late();
-    let (mut accepted, mut refused) = (0, 0);
     for _ in 0..9_000 {
         for _ in 0..8 {
-            match duo.world.send(duo.client, duo.at_client, &[7; 20], options) {
-                Ok(_) => accepted += 1,
-                Err(_) => refused += 1,
-            }
+            let _ = duo.world.send(duo.client, duo.at_client, &[7; 20], options);
         }
         duo.run(ms(2));
     }
-    assert!(accepted > 20_000 && refused > 0, "{accepted} {refused}");
     duo.run(Duration::from_secs(10));
     duo.outcomes.clear();
     duo.received.clear();
@@ -174,4 +175,90 @@ fn lone_losses_are_not_persistent_congestion() {
             .unwrap();
         assert!(report.congestion_window >= 12_000, "{report:?}");
     }
+}
+
+fn open(duo: &mut Duo, delivery: Delivery) -> StreamId {
+    let (client, session) = (duo.client, duo.at_client);
+    let config = StreamConfig::new(delivery);
+    duo.world.with_endpoint(client, |endpoint, _| {
+        endpoint.open_stream(session, config).unwrap()
+    })
+}
+
+/// A message that was begun and whose content came later was overtaken on an ordered stream, and came after a newer one on a
+/// sequenced stream. (Storm seeds 25 and 20.)
+#[test]
+fn a_message_begun_without_content_keeps_its_place() {
+    for delivery in [Delivery::ReliableOrdered, Delivery::UnreliableSequenced] {
+        let mut duo = Duo::connect(7, &path(ms(20), |_| {}));
+        let stream = open(&mut duo, delivery);
+        let (client, session) = (duo.client, duo.at_client);
+        let options = SendOptions::default();
+        let begun = duo.world.with_endpoint(client, |endpoint, now| {
+            let begun = endpoint.begin(now, session, stream, 3, options).unwrap();
+            endpoint.send(now, session, stream, &[2], options).unwrap();
+            begun
+        });
+        duo.run(ms(100));
+        duo.world.with_endpoint(client, |endpoint, _| {
+            // On the sequenced stream it has its outcome already.
+            let _ = endpoint.append(session, begun, &[1; 3]);
+        });
+        duo.run(ms(100));
+        let received: Vec<&[u8]> = duo.received.iter().map(|entry| &entry.2[..]).collect();
+        match delivery {
+            Delivery::ReliableOrdered => assert_eq!(received, [&[1; 3][..], &[2]]),
+            _ => {
+                assert_eq!(received, [&[2]]);
+                assert!(duo.outcomes.contains(&(begun, Outcome::Superseded)));
+            }
+        }
+        assert_eq!(duo.outcomes.len(), 2);
+    }
+}
+
+/// A message of which enough had left was called dropped when that had been taken for lost, and arrived all the same. (Storm seed
+/// 92.)
+#[test]
+fn what_may_have_arrived_is_not_called_dropped() {
+    let mut deaf = path(ms(40), |_| {});
+    // Everything arrives; what comes back does not.
+    Arc::make_mut(&mut deaf.backward).blackouts =
+        vec![(Duration::from_secs(3), Duration::from_secs(6))];
+    let mut duo = Duo::connect(8, &deaf);
+    let (client, session) = (duo.client, duo.at_client);
+    duo.run(Duration::from_millis(1100));
+    let messages: Vec<MessageId> = (0..20)
+        .map(|_| duo.send(&[1; 1000], SendOptions::default()))
+        .collect();
+    duo.run(ms(700));
+    assert!(duo.received.len() >= 8 && duo.outcomes.is_empty());
+    duo.world.with_endpoint(client, |endpoint, now| {
+        for message in &messages[..8] {
+            assert_eq!(endpoint.cancel(now, session, *message), Cancel::InFlight);
+        }
+    });
+    duo.run(Duration::from_secs(8));
+    assert_eq!(duo.outcomes.len(), 20);
+    assert_eq!(duo.received.len(), 20);
+}
+
+/// What a message that begins supersedes has its outcome then, while packets are put together: nobody was told before something
+/// else happened. (Storm seed 248.)
+#[test]
+fn events_that_come_of_sending_are_told_at_once() {
+    let mut duo = Duo::connect(9, &path(ms(20), |_| {}));
+    let stream = open(&mut duo, Delivery::UnreliableSequenced);
+    let (client, session) = (duo.client, duo.at_client);
+    duo.run(ms(1));
+    duo.world.with_endpoint(client, |endpoint, now| {
+        let options = SendOptions::default();
+        endpoint.send(now, session, stream, &[1], options).unwrap();
+        endpoint
+            .send(now, session, stream, &[2], options.importance(200))
+            .unwrap();
+    });
+    duo.run(Duration::ZERO);
+    assert_eq!(duo.outcomes.len(), 1, "{:?}", duo.outcomes);
+    assert_eq!(duo.outcomes[0].1, Outcome::Superseded);
 }

@@ -6,19 +6,24 @@
 
 mod choices;
 mod model;
+mod mutant;
 mod network;
+mod streams;
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 pub use choices::{ByteChoices, Choices, SeedChoices};
-pub use model::{Model, Rule};
+pub use model::{Chunk, Model, Rule, Sent};
+pub use mutant::Mutant;
+use mutant::Mutator;
 use punctual_policy::{Library, PolicyKind};
 use punctual_proto::{
-    CloseCode, Endpoint, EndpointConfig, Event, SendError, SendOptions, ServerConfig, ServerKey,
-    SessionId, limits,
+    CloseCode, Endpoint, EndpointConfig, Event, SendOptions, ServerConfig, ServerKey, SessionId,
+    ThinStreams, Uplink,
 };
+use streams::Appending;
 
 use crate::world::{Happening, HostId, LabAead, Moment, World};
 
@@ -72,7 +77,19 @@ struct Pair {
     at_server: Option<SessionId>,
     /// Messages of the two directions: 0 from the client, 1 from the server.
     sides: [Model; 2],
+    /// Messages whose content is not all handed in yet.
+    appending: Vec<Appending>,
     is_over: bool,
+}
+
+impl Pair {
+    /// Where one of the two sides is; `None` before the server knows the client.
+    fn at(&self, side: usize, server: HostId) -> Option<(HostId, SessionId)> {
+        match side {
+            0 => Some((self.client, self.at_client)),
+            _ => self.at_server.map(|session| (server, session)),
+        }
+    }
 }
 
 /// A storm under way.
@@ -85,7 +102,13 @@ struct Storm<'a> {
     captured: Vec<Vec<u8>>,
     payload: Vec<u8>,
     next_number: u64,
+    /// Messages that come in pieces which may still be sent: they take long.
+    large_left: u32,
+    mutator: Option<Mutator>,
 }
+
+/// Messages of a storm that come in pieces, at most.
+const LARGE_MAX: u32 = 2;
 
 /// On-time targets of messages.
 const TARGETS: [f32; 4] = [0.9, 0.99, 0.999, 0.9999];
@@ -112,12 +135,37 @@ fn libraries() -> &'static [Arc<Library>; 4] {
     })
 }
 
+fn thin_streams(choices: &mut dyn Choices) -> ThinStreams {
+    match choices.below(3) {
+        0 => ThinStreams::default(),
+        _ => ThinStreams {
+            linear_timeouts: choices.below(2) == 0,
+            one_later_ack: choices.below(2) == 0,
+            bundling: choices.below(4) > 0,
+            bundle_bytes_max: choices.below(1500) as u16,
+        },
+    }
+}
+
 /// Runs a storm to its end.
 ///
 /// # Errors
 /// The first rule that was broken.
 pub fn storm(seed: u64, choices: &mut dyn Choices) -> Result<StormReport, Broken> {
+    storm_with(seed, choices, None)
+}
+
+/// Runs a storm of which one happening is not told as it was: whoever checks it must notice.
+///
+/// # Errors
+/// The first rule that was broken.
+pub fn storm_with(
+    seed: u64,
+    choices: &mut dyn Choices,
+    mutant: Option<Mutant>,
+) -> Result<StormReport, Broken> {
     let mut storm = Storm::new(seed, choices);
+    storm.mutator = mutant.map(|mutant| Mutator::new(seed, mutant));
     let operations = 10 + storm.choices.below(OPERATIONS_MAX as u64 - 10);
     for _ in 0..operations {
         if storm.choices.is_exhausted() {
@@ -137,16 +185,26 @@ impl<'a> Storm<'a> {
         let mut server_config = ServerConfig::new(key.clone());
         server_config.cookie_threshold = choices.below(3) as usize;
         let worn = 20 + choices.below(200);
+        let thin_streams = thin_streams(choices);
+        let uplink = match choices.below(6) {
+            0 => Uplink::BytesPerSecond(50_000 + choices.below(3_000_000)),
+            1 => Uplink::Unlimited,
+            _ => Uplink::Unknown,
+        };
         let config = |config: EndpointConfig| EndpointConfig {
             key_update_packets: worn,
+            thin_streams,
             ..config
         };
         let aead = Arc::new(LabAead);
-        let server = world.add_server(config(EndpointConfig::server(
-            aead.clone(),
-            library.clone(),
-            server_config,
-        )));
+        let server = world.add_server(EndpointConfig {
+            uplink,
+            ..config(EndpointConfig::server(
+                aead.clone(),
+                library.clone(),
+                server_config,
+            ))
+        });
         let mut pairs = Vec::new();
         for _ in 0..=choices.below(3) {
             let path = network::path(choices);
@@ -162,6 +220,7 @@ impl<'a> Storm<'a> {
                 at_client,
                 at_server: None,
                 sides: [Model::default(), Model::default()],
+                appending: Vec::new(),
                 is_over: false,
             });
         }
@@ -173,16 +232,24 @@ impl<'a> Storm<'a> {
             captured: Vec::new(),
             payload: Vec::new(),
             next_number: 0,
+            large_left: LARGE_MAX,
+            mutator: None,
         }
     }
 
     fn operate(&mut self) -> Result<(), Broken> {
-        match self.choices.below(16) {
-            0..=6 => self.send()?,
-            7 => self.change_address(),
-            8 => self.inject(),
-            9 if self.choices.below(8) == 0 => self.close(),
-            10 => {
+        match self.choices.below(32) {
+            0..=12 => self.send()?,
+            13 | 14 => self.open_stream()?,
+            15 => self.close_stream(),
+            16 => self.change_stream(),
+            17..=19 => self.cancel()?,
+            20 | 21 => self.append()?,
+            22 => self.tick(),
+            23 => self.change_address(),
+            24 => self.inject(),
+            25 if self.choices.below(8) == 0 => self.close(),
+            26 => {
                 let pause = Duration::from_millis(1 + self.choices.below(3000));
                 self.advance(pause)?;
             }
@@ -193,55 +260,6 @@ impl<'a> Storm<'a> {
         }
         let pause = Duration::from_micros(self.choices.below(20_000));
         self.advance(pause)
-    }
-
-    fn send(&mut self) -> Result<(), Broken> {
-        let pair = self.choices.below(self.pairs.len() as u64) as usize;
-        let side = self.choices.below(2) as usize;
-        let (host, session) = match (side, self.pairs[pair].at_server) {
-            (0, _) => (self.pairs[pair].client, self.pairs[pair].at_client),
-            (_, Some(session)) => (self.server, session),
-            (_, None) => return Ok(()),
-        };
-        let len = match self.choices.below(16) {
-            0 => 0,
-            1..=9 => self.choices.below(300) as usize,
-            10..=14 => self.choices.below(5000) as usize,
-            _ => self.choices.below(limits::WHOLE_MAX as u64 + 100) as usize,
-        };
-        let options = self.options();
-        let number = self.next_number;
-        self.next_number += 1;
-        model::fill(&mut self.payload, number, len);
-        let sent = self.world.send(host, session, &self.payload, options);
-        let at = self.world.now();
-        match sent {
-            Ok(id) => {
-                self.pairs[pair].sides[side].on_accepted(id, number, len, options.when_late);
-                Ok(())
-            }
-            Err(SendError::TooLarge { .. }) if len <= limits::WHOLE_MAX => Err(Broken {
-                rule: Rule::Limits,
-                at,
-                detail: format!("a message of {len} bytes was refused"),
-            }),
-            Err(_) => Ok(()),
-        }
-    }
-
-    fn options(&mut self) -> SendOptions {
-        let mut options = match self.choices.below(4) {
-            0 => SendOptions::default(),
-            _ => SendOptions::within(Duration::from_millis(1 + self.choices.below(1500))),
-        };
-        options = options.on_time(TARGETS[self.choices.below(4) as usize]);
-        if self.choices.below(3) == 0 {
-            options = options.drop_when_late();
-        }
-        if self.choices.below(4) == 0 {
-            options = options.source_symbols(1 + self.choices.below(64) as u8);
-        }
-        options
     }
 
     fn change_address(&mut self) {
@@ -328,39 +346,73 @@ impl<'a> Storm<'a> {
     }
 
     fn on_happening(&mut self, happening: Happening) -> Result<(), Broken> {
-        let Happening {
-            at,
-            host,
-            session,
-            event,
-        } = happening;
-        if let (Event::Connected { .. }, true) = (&event, host == self.server) {
-            self.on_connected(session);
+        if let Event::Connected { .. } = happening.event {
+            if happening.host == self.server {
+                self.on_connected(happening.session);
+            }
+            if let Some((pair, side)) = self.find(happening.host, happening.session) {
+                self.open_first_streams(pair, side)?;
+            }
             return Ok(());
         }
-        let Some((pair, side)) = self.find(host, session) else {
+        let Some((pair, side)) = self.find(happening.host, happening.session) else {
             return Ok(());
         };
+        let Some(mutator) = &mut self.mutator else {
+            return self.observe(pair, side, happening);
+        };
+        for (side, happening) in mutator.tamper(&self.pairs, self.server, (pair, side), happening) {
+            self.observe(pair, side, happening)?;
+        }
+        Ok(())
+    }
+
+    /// What the application of one side is told.
+    fn observe(&mut self, pair: usize, side: usize, happening: Happening) -> Result<(), Broken> {
+        let Happening {
+            at, host, event, ..
+        } = happening;
         let pair = &mut self.pairs[pair];
-        let broken = |(rule, detail)| Broken { rule, at, detail };
-        match event {
-            Event::Message { data, .. } => {
-                // What one side receives, the other has sent.
-                let result = pair.sides[1 - side].on_delivered(&data).map_err(broken);
-                self.world.recycle(host, data);
-                result
+        // What one side receives, the other has sent.
+        let (here, there) = (side, 1 - side);
+        let (verdict, buffer) = match event {
+            Event::Message { stream, data } => {
+                (pair.sides[there].on_delivered(stream.0, &data), Some(data))
             }
+            Event::Chunk {
+                stream,
+                message,
+                offset,
+                message_len,
+                data,
+            } => {
+                let chunk = Chunk {
+                    message,
+                    offset,
+                    message_len,
+                    data: &data,
+                };
+                (pair.sides[there].on_chunk(stream.0, &chunk), Some(data))
+            }
+            Event::Aborted { message, .. } => (pair.sides[there].on_aborted(message), None),
             Event::Outcome {
-                message, outcome, ..
-            } => pair.sides[side]
-                .on_outcome(message, &outcome)
-                .map_err(broken),
+                stream,
+                message,
+                outcome,
+            } => {
+                let verdict = pair.sides[here].on_outcome(message, stream.0, &outcome);
+                (verdict, None)
+            }
             Event::Closed { .. } => {
                 pair.is_over = true;
-                pair.sides[side].on_closed().map_err(broken)
+                (pair.sides[here].on_closed(), None)
             }
-            _ => Ok(()),
+            _ => (Ok(()), None),
+        };
+        if let Some(buffer) = buffer {
+            self.world.recycle(host, buffer);
         }
+        verdict.map_err(|(rule, detail)| Broken { rule, at, detail })
     }
 
     /// A server's session belongs to the client at its remote address.
@@ -393,7 +445,14 @@ impl<'a> Storm<'a> {
     /// The network calms down; then everything that was promised must have come true.
     fn settle(&mut self) -> Result<(), Broken> {
         self.world.calm();
-        for _ in 0..60 {
+        if let Some(mutator) = &mut self.mutator {
+            for (pair, side, happening) in mutator.release() {
+                self.observe(pair, side, happening)?;
+            }
+        }
+        self.stop_ticks();
+        for _ in 0..90 {
+            self.complete_or_cancel()?;
             self.advance(Duration::from_secs(1))?;
             let is_done = |pair: &Pair| pair.is_over || pair.sides.iter().all(Model::is_settled);
             if self.pairs.iter().all(is_done) {
@@ -407,7 +466,41 @@ impl<'a> Storm<'a> {
                     .map_err(|(rule, detail)| Broken { rule, at, detail })?;
             }
         }
-        Ok(())
+        self.check_statistics()?;
+        self.become_quiet()
+    }
+
+    /// Nothing is left in any endpoint.
+    fn become_quiet(&mut self) -> Result<(), Broken> {
+        let mut hosts: Vec<HostId> = self
+            .pairs
+            .iter()
+            // A client that its server never heard of waits for its end.
+            .filter(|pair| !pair.is_over && pair.at_server.is_some())
+            .map(|pair| pair.client)
+            .collect();
+        if self.pairs.iter().all(|pair| !pair.is_over) {
+            hosts.push(self.server);
+        }
+        for _ in 0..20 {
+            if self.mutator.as_ref().is_some_and(Mutator::is_busy) {
+                self.send_unnoticed();
+            } else {
+                self.advance(Duration::from_secs(1))?;
+            }
+            let is_quiet = |host: &HostId| self.world.endpoint(*host).is_quiet();
+            if hosts.iter().all(is_quiet) {
+                return Ok(());
+            }
+        }
+        let loud = hosts
+            .iter()
+            .find(|host| !self.world.endpoint(**host).is_quiet());
+        Err(Broken {
+            rule: Rule::Quiet,
+            at: self.world.now(),
+            detail: format!("{loud:?} still holds something"),
+        })
     }
 
     fn report(&self) -> StormReport {

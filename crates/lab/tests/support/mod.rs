@@ -36,6 +36,9 @@ pub(crate) struct Duo {
     pub closed: Vec<(HostId, punctual_proto::CloseReason)>,
     /// How often there was room again.
     pub writable: usize,
+    /// Pieces of large messages, and messages that ended before they were complete.
+    pub pieces: usize,
+    pub aborted: usize,
 }
 
 pub(crate) fn key() -> ServerKey {
@@ -86,6 +89,8 @@ impl Duo {
             outcomes: Vec::new(),
             closed: Vec::new(),
             writable: 0,
+            pieces: 0,
+            aborted: 0,
         };
         duo.run(Duration::from_secs(2));
         duo
@@ -110,6 +115,8 @@ impl Duo {
                     message, outcome, ..
                 } => self.outcomes.push((message, outcome)),
                 Event::Closed { why } => self.closed.push((host, why)),
+                Event::Chunk { .. } => self.pieces += 1,
+                Event::Aborted { .. } => self.aborted += 1,
                 Event::Writable => self.writable += 1,
                 _ => {}
             }

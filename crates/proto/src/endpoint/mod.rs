@@ -276,6 +276,14 @@ impl Endpoint {
         };
         (entry.is_busy, entry.is_slack) = (true, true);
         self.trims.on_change();
+        self.announce_events(index);
+    }
+
+    /// The application is to hear what a session has to tell.
+    fn announce_events(&mut self, index: u32) {
+        let Some(entry) = self.table.entry_mut(index) else {
+            return;
+        };
         let has_events = matches!(&entry.slot, Slot::Session(session) if session.has_events());
         if has_events && !core::mem::replace(&mut entry.wants_event, true) {
             self.event_queue.push_back(index);

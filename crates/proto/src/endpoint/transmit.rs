@@ -102,6 +102,8 @@ impl Endpoint {
             }
             Some(Slot::Free) | None => (None, true),
         };
+        // What begins may supersede another message, and what is cut may make room.
+        self.announce_events(index);
         if let Some(transmit) = transmit.filter(|transmit| transmit.ecn != Ecn::NotEct) {
             self.coordinator.on_sent(transmit.len + UDP_IP_HEADER);
         }

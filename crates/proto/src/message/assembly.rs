@@ -34,6 +34,9 @@ struct Assembly {
     bytes: usize,
 }
 
+/// What a part that waits counts besides its content, so that small ones are bounded as well.
+const PART_COST: usize = 64;
+
 /// All messages of a session that are half assembled.
 #[derive(Default)]
 pub(crate) struct Assemblies {
@@ -98,8 +101,8 @@ impl Assemblies {
         part.extend_from_slice(content);
         assembly.parts.insert(at, (index, part));
         assembly.head = assembly.head.or(head);
-        assembly.bytes += content.len();
-        self.held_bytes += content.len();
+        assembly.bytes += content.len() + PART_COST;
+        self.held_bytes += content.len() + PART_COST;
         self.advance(position, ready, pool)
     }
 
@@ -116,8 +119,8 @@ impl Assemblies {
             .is_some_and(|part| u32::from(part.0) == assembly.next_index)
         {
             let (_, mut part) = assembly.parts.remove(0);
-            self.held_bytes -= part.len();
-            assembly.bytes -= part.len();
+            self.held_bytes -= part.len() + PART_COST;
+            assembly.bytes -= part.len() + PART_COST;
             assembly.next_index += 1;
             // What is beyond the end is the last block's padding.
             part.truncate(head.message_len - assembly.offset);

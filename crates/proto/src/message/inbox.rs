@@ -163,6 +163,10 @@ impl Inbox {
         let mut unheard = VecDeque::new();
         self.assemblies
             .drop_range(&(first_block..=first_block), &mut unheard, pool);
+        // When its first block came last, all that came before is ready by now.
+        self.ready.retain(
+            |ready| !matches!(ready, Ready::Piece { first_block: other, .. } if *other == first_block),
+        );
     }
 
     /// Takes in a symbol. `waiting_bytes` are those of messages that the application has not taken yet.
@@ -247,6 +251,10 @@ impl Inbox {
                     data,
                 }));
                 Taken::Ready
+            }
+            // A part of nothing would cost the receiver something, and the peer nothing.
+            Preamble::First { .. } | Preamble::Later { .. } if content.is_empty() => {
+                Taken::Malformed
             }
             Preamble::First {
                 stream,

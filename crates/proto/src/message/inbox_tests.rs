@@ -221,3 +221,70 @@ fn a_large_message_survives_the_memory_of_what_is_done_moving_on() {
         }
     }
 }
+
+/// The first block of a large message comes last, and the message is not wanted: nothing of it is handed on. (Pieces that were
+/// ready behind the first one used to be.)
+#[test]
+fn pieces_of_an_unwanted_message_are_not_handed_on() {
+    let mut pool = Pool::new(1 << 20);
+    let mut inbox = Inbox::default();
+    let len = WHOLE_MAX + 1;
+    let second = block(1, 1, &later(1), &[2; 100]);
+    let first = block(0, 1, &first(9, len), &[1; 100]);
+    assert_eq!(take(&mut inbox, &second, 0, &mut pool), Taken::Kept);
+    assert_eq!(take(&mut inbox, &first, 0, &mut pool), Taken::Ready);
+    assert!(matches!(
+        inbox.pop_ready(),
+        Some(Ready::Piece { offset: 0, .. })
+    ));
+    inbox.drop_message(0, &mut pool);
+    assert_eq!(inbox.pop_ready(), None);
+    assert!(!inbox.has_partials());
+    assert_eq!(inbox.held_bytes(), 0);
+}
+
+/// Parts without content used to be kept without being counted: memory for nothing, without end.
+#[test]
+fn parts_of_nothing_are_malformed_and_small_ones_count() {
+    let mut pool = Pool::new(1 << 20);
+    let mut inbox = Inbox::default();
+    let empty = block(1, 1, &later(1), &[]);
+    assert_eq!(take(&mut inbox, &empty, 0, &mut pool), Taken::Malformed);
+    let empty = block(2, 1, &first(1, 5), &[]);
+    assert_eq!(take(&mut inbox, &empty, 0, &mut pool), Taken::Malformed);
+    let mut inbox = Inbox::default();
+    let (mut kept, mut number) = (0, 0);
+    // Messages whose first block never comes, in parts of one byte.
+    'refused: for _ in 0..20 {
+        let first_block = number;
+        for index in 1..8000u16 {
+            number = first_block + u64::from(index);
+            match take(
+                &mut inbox,
+                &block(number, 1, &later(index), &[7]),
+                0,
+                &mut pool,
+            ) {
+                Taken::Kept => kept += 1,
+                _ => break 'refused,
+            }
+        }
+        number += 1;
+    }
+    assert!(kept <= RECEIVE_MAX / 64, "{kept}");
+    assert!(kept > 10_000, "{kept}");
+    assert!(inbox.held_bytes() <= RECEIVE_MAX + 100);
+}
+
+/// Blocks of messages whose first one never comes: so many are kept, and one more is an error.
+#[test]
+fn messages_without_a_beginning_are_bounded() {
+    let mut pool = Pool::new(1 << 20);
+    let mut inbox = Inbox::default();
+    for message in 0..crate::limits::ASSEMBLIES_MAX as u64 {
+        let part = block(2 * message + 1, 1, &later(1), &[7; 50]);
+        assert_eq!(take(&mut inbox, &part, 0, &mut pool), Taken::Kept);
+    }
+    let part = block(1001, 1, &later(1), &[7; 50]);
+    assert_eq!(take(&mut inbox, &part, 0, &mut pool), Taken::Malformed);
+}

@@ -71,6 +71,15 @@ impl OutgoingMessage {
             }
     }
 
+    /// Whether all of it is in blocks.
+    pub(crate) fn is_all_cut(&self) -> bool {
+        match &self.body {
+            Body::Whole(_) => false,
+            Body::Large(large) => large.is_all_cut(),
+            Body::Cut => true,
+        }
+    }
+
     /// Whether symbols of it are still to be sent.
     pub(crate) const fn fate_sends(&self) -> bool {
         matches!(self.fate, Fate::Going | Fate::Void)

@@ -293,6 +293,7 @@ impl Schedule {
     }
 
     /// The entry that goes next.
+    #[cfg(test)]
     pub(crate) fn first(&self) -> Option<(StreamId, Entry)> {
         self.find(1, usize::MAX, |_| true)
     }

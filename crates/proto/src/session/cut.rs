@@ -13,7 +13,7 @@ use crate::limits::{MTU_MIN, SOURCE_SYMBOLS_MAX, WHOLE_MAX};
 use crate::message::{Block, Body, Cut, OutgoingMessage, PACKET_OVERHEAD, cut_evenly};
 use crate::pool::Pool;
 use crate::schedule::Item;
-use crate::stream::{Delivery, Forecast, SendOptions};
+use crate::stream::{Delivery, Forecast, OutgoingStream, SendOptions};
 use crate::time::{Instant, nanos};
 use crate::wire::{Order, Preamble, Writer};
 
@@ -73,7 +73,13 @@ impl Session {
             .schedule
             .entries_of(message.stream)
             .find(|entry| !entry.item.is_block());
+        let unfilled = self
+            .traffic
+            .streams
+            .get(message.stream)
+            .and_then(OutgoingStream::first_unfilled);
         first.is_some_and(|entry| entry.item == Item::Message(slot))
+            && unfilled.is_none_or(|unfilled| message.id < unfilled)
             && self
                 .traffic
                 .streams

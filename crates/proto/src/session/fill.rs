@@ -55,7 +55,28 @@ struct Picks {
     bytes: usize,
 }
 
+/// What a packet has room for.
+#[derive(Clone, Copy)]
+struct Room {
+    /// As the path is measured.
+    path: usize,
+    buffer: usize,
+    /// The longest symbol that the path is measured to carry.
+    symbol_max: usize,
+}
+
 impl Picks {
+    /// Whether a symbol of `len` bytes may go into the packet. A block keeps the symbols that it was cut into when the path turns
+    /// out narrower (another address, a black hole): each is tried as it is, alone, since symbols of two sizes cannot
+    /// rebuild one block.
+    const fn fits_into(&self, len: usize, room: Room) -> bool {
+        if len > room.symbol_max {
+            self.count == 0 && self.fits(len, room.buffer)
+        } else {
+            self.fits(len, room.path)
+        }
+    }
+
     /// Whether a symbol of `len` bytes fits as the last one.
     const fn fits(&self, len: usize, room: usize) -> bool {
         self.count < SYMBOLS_PER_PACKET_MAX && self.bytes + SYMBOL_HEADER + len <= room
@@ -69,22 +90,6 @@ impl Picks {
 }
 
 impl Session {
-    /// What a packet may have in all. A block keeps the symbols that it was cut into when the path turns out narrower (another
-    /// address, a black hole): they are tried as they are, since symbols of two sizes cannot rebuild one block.
-    pub(super) fn packet_len_max(&self) -> usize {
-        let mtu = self.path.mtu.current();
-        let first = match self.traffic.schedule.first() {
-            Some((_, entry)) => match entry.item {
-                Item::Block(number) => self.traffic.outbox.block(number),
-                Item::Message(_) => None,
-            },
-            None => None,
-        };
-        first.map_or(mtu, |block| {
-            mtu.max(block.symbol_len() + HEADER_LEN_MAX + SYMBOL_HEADER + TAG_LEN)
-        })
-    }
-
     /// Bytes of the packet in which the schedule's first symbol would leave alone; `None` when nothing can.
     pub(super) fn first_packet_len(&self) -> Option<usize> {
         let symbol_max = symbol_len_max(self.path.mtu.current());
@@ -123,12 +128,14 @@ impl Session {
             count: 0,
             bytes: 0,
         };
-        let room = writer.room();
-        let fill_len = (writer.len() + room).min(self.path.mtu.current() - TAG_LEN);
+        let room = Room {
+            path: (self.path.mtu.current() - TAG_LEN).saturating_sub(writer.len()),
+            buffer: writer.room(),
+            symbol_max: symbol_len_max(self.path.mtu.current()),
+        };
         self.pick_scheduled(now, draft, room, &mut picks, shared);
         if picks.count > 0 {
-            // A packet that is larger than the path's measure for one symbol's sake is not filled up.
-            let spare = fill_len.saturating_sub(writer.len());
+            let spare = room.path;
             self.pick_copies(now, draft, spare, &mut picks, shared.config.thin_streams);
         }
         for (position, &symbol) in picks.symbols[..picks.count].iter().enumerate() {
@@ -140,7 +147,7 @@ impl Session {
         &mut self,
         now: Instant,
         draft: &mut Draft,
-        room: usize,
+        room: Room,
         picks: &mut Picks,
         shared: &mut Shared<'_>,
     ) {
@@ -151,7 +158,7 @@ impl Session {
             } else {
                 FILL_LOOKS
             };
-            if picks.count > 0 && !picks.fits(SMALL, room) {
+            if picks.count > 0 && !picks.fits(SMALL, room.path) {
                 return;
             }
             let found = self.traffic.schedule.find(LOOKAHEAD, limit, |entry| {
@@ -170,7 +177,7 @@ impl Session {
                 .outbox
                 .block(number)
                 .map_or(0, Block::symbol_len);
-            if picks.fits(len, room) {
+            if picks.fits_into(len, room) {
                 self.pick(now, number, draft, picks);
             } else {
                 self.schedule_block(number);
@@ -178,17 +185,16 @@ impl Session {
         }
     }
 
-    fn fits(&self, entry: &Entry, packet: u64, picks: &Picks, room: usize) -> bool {
+    fn fits(&self, entry: &Entry, packet: u64, picks: &Picks, room: Room) -> bool {
         let outbox = &self.traffic.outbox;
         match entry.item {
             Item::Block(number) => outbox.block(number).is_some_and(|block| {
-                block.last_packet != packet && picks.fits(block.symbol_len(), room)
+                block.last_packet != packet && picks.fits_into(block.symbol_len(), room)
             }),
             Item::Message(slot) => {
-                let symbol_max = symbol_len_max(self.path.mtu.current());
-                let least = (entry.bytes as usize + Preamble::LEN_MAX).min(symbol_max);
+                let least = (entry.bytes as usize + Preamble::LEN_MAX).min(room.symbol_max);
                 // The first one leaves in any case, alone if it must.
-                (picks.count == 0 || picks.fits(least, room)) && self.may_cut(slot)
+                (picks.count == 0 || picks.fits(least, room.path)) && self.may_cut(slot)
             }
         }
     }

@@ -311,6 +311,12 @@ impl Session {
         match order {
             Order::None => {}
             Order::Sequence(_) | Order::Void(_) => {
+                if let Order::Void(sequence) = order {
+                    // Its message may have begun in pieces; no more of it may follow.
+                    let given_up = Order::Sequence(sequence);
+                    let inbox = &mut self.traffic.inbox;
+                    inbox.drop_superseded(stream, given_up, first_block, shared.pool);
+                }
                 while let Some(data) = self.traffic.incoming.next(stream) {
                     self.push_message(stream, data);
                 }

@@ -5,7 +5,7 @@ use core::net::SocketAddr;
 
 use super::{Run, Session, Shared, State};
 use crate::endpoint::{Ecn, Pending, Transmit};
-use crate::limits::{ABANDONS_PER_PACKET, MTU_MIN, UDP_IP_HEADER};
+use crate::limits::{ABANDONS_PER_PACKET, MTU_MAX, MTU_MIN, UDP_IP_HEADER};
 use crate::path::{Blocked, Validation};
 use crate::recovery::SentPacket;
 use crate::time::Instant;
@@ -107,7 +107,6 @@ impl Session {
     ) -> Option<Draft> {
         self.traffic.paced_until = None;
         let has_symbols = self.may_send_symbols(now, shared.has_budget);
-        let room = self.packet_len_max().min(buffer.len()) - TAG_LEN;
         let wants_control = self.ack.is_due
             || self.control.ping
             || self.control.path_response.is_some()
@@ -115,6 +114,7 @@ impl Session {
         if !has_symbols && !wants_control {
             return self.compose_probe(now, buffer, shared.has_budget);
         }
+        let room = buffer.len().min(usize::from(MTU_MAX)) - TAG_LEN;
         let mut writer = Writer::new(&mut buffer[..room]);
         let mut draft = self.draft(&mut writer);
         if wants_control {

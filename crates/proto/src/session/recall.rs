@@ -29,13 +29,29 @@ impl Session {
         let Some(slot) = slot else {
             return Cancel::TooLate;
         };
-        let result = if self.retire(slot, Fate::Cancelled, shared) {
+        // What was taken for lost may still arrive.
+        let has_left = self.has_left(slot);
+        let result = if self.retire(slot, Fate::Cancelled, shared) && !has_left {
             Cancel::Dropped
         } else {
             Cancel::InFlight
         };
         self.after_outcome(now, shared);
         result
+    }
+
+    /// Whether enough of a message was sent for the peer to have it, whatever is thought to be lost.
+    fn has_left(&self, slot: u32) -> bool {
+        let Some(message) = self.traffic.outbox.message(slot) else {
+            return false;
+        };
+        let has_left = |number: &u64| {
+            self.traffic
+                .outbox
+                .block(*number)
+                .is_some_and(|block| block.sent >= u16::from(block.source_symbols))
+        };
+        message.is_all_cut() && message.live_blocks().iter().all(has_left)
     }
 
     /// A message of a `Latest` stream is accepted: an older one with its key is not wanted any more.
@@ -65,6 +81,9 @@ impl Session {
         while let Some(older) = self.queued_before(stream, id) {
             self.retire(older, Fate::Superseded, shared);
         }
+        while let Some(older) = self.unfilled_before(stream, id) {
+            self.retire(older, Fate::Superseded, shared);
+        }
         // Those on their way are not repaired any more; one is enough to look at, the others were told by it.
         let last = self
             .traffic
@@ -92,6 +111,14 @@ impl Session {
             })
     }
 
+    /// A message of the stream that was begun before `id` and still has no content.
+    fn unfilled_before(&self, stream: StreamId, id: MessageId) -> Option<u32> {
+        let first = self.traffic.streams.get(stream)?.first_unfilled()?;
+        (first < id)
+            .then(|| self.traffic.outbox.find(first))
+            .flatten()
+    }
+
     /// Nothing more of a message is sent. `true` when it has its outcome with that; otherwise it may still arrive with what is
     /// on its way.
     fn retire(&mut self, slot: u32, fate: Fate, shared: &mut Shared<'_>) -> bool {
@@ -101,8 +128,7 @@ impl Session {
         if message.fate != Fate::Going {
             return false;
         }
-        let may_arrive = matches!(message.body, Body::Cut)
-            || matches!(&message.body, Body::Large(large) if large.is_all_cut());
+        let may_arrive = message.is_all_cut();
         let numbers = message.live_blocks();
         let is_under_way = |number: &u64| {
             self.traffic
@@ -243,8 +269,12 @@ impl Session {
         if let Some(stream) = self.traffic.streams.get_mut(message.stream) {
             match message.delivery {
                 Delivery::Latest => stream.forget_newest(message.options.key, slot),
-                Delivery::UnreliableSequenced => stream.forget_newest(0, slot),
-                _ => {}
+                Delivery::UnreliableSequenced => {
+                    stream.forget_newest(0, slot);
+                    stream.forget_unfilled(message.id);
+                }
+                Delivery::ReliableOrdered => stream.forget_unfilled(message.id),
+                Delivery::Unreliable | Delivery::Reliable => {}
             }
             stream.stats.on_outcome(&outcome, predicted);
         }

@@ -178,6 +178,16 @@ impl Session {
         {
             stream.set_newest(options.key, slot);
         }
+        let keeps_order = matches!(
+            delivery,
+            Delivery::ReliableOrdered | Delivery::UnreliableSequenced
+        );
+        if keeps_order
+            && !self.is_cuttable(slot)
+            && let Some(stream) = self.traffic.streams.get_mut(stream)
+        {
+            stream.push_unfilled(id);
+        }
         self.enqueue(slot);
         self.arm_queued(now, slot);
         self.note_tick(now);
@@ -274,11 +284,22 @@ impl Session {
             .ok_or(SendError::NoMessage)?;
         if !was_cuttable {
             self.enqueue(slot);
+            self.note_filled(slot);
         }
         if taken < data.len() {
             self.traffic.was_full = true;
         }
         Ok(taken)
+    }
+
+    /// A message that was begun has content: its stream need not remember it any more.
+    fn note_filled(&mut self, slot: u32) {
+        if let Some(message) = self.traffic.outbox.message(slot)
+            && message.is_cuttable()
+            && let Some(stream) = self.traffic.streams.get_mut(message.stream)
+        {
+            stream.forget_unfilled(message.id);
+        }
     }
 
     pub(super) fn is_cuttable(&self, slot: u32) -> bool {

@@ -173,7 +173,7 @@ impl Incoming {
 }
 
 /// What a waiting message counts besides its content, so that empty ones are bounded as well.
-const WAITING_COST: usize = 64;
+pub(super) const WAITING_COST: usize = 64;
 
 /// How far a truncated sequence number lies ahead of the next one; `None` when it lies behind.
 fn ahead(truncated: u16, next: u64) -> Option<u64> {

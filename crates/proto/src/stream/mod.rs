@@ -12,5 +12,5 @@ pub use options::{
     Delivery, Fairness, MessageId, SendOptions, StreamConfig, StreamError, StreamId, WhenLate,
 };
 pub use outcome::{Cancel, Forecast, MissReason, Outcome};
-pub(crate) use outgoing::Streams;
+pub(crate) use outgoing::{OutgoingStream, Streams};
 pub use statistics::StreamStats;

@@ -62,7 +62,7 @@ pub enum Outcome {
 pub enum Cancel {
     /// Nothing of it, or not all of it, had left: it is not delivered.
     Dropped,
-    /// All of it is on its way. It is not repaired any more; whether it arrived the outcome says.
+    /// All of it had left. It is not repaired any more; whether it arrived the outcome says.
     InFlight,
     /// It has its outcome already, was cancelled before, or there never was such a message.
     TooLate,

@@ -4,7 +4,8 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use super::{StreamConfig, StreamError, StreamId, StreamStats};
+use super::incoming::WAITING_COST;
+use super::{MessageId, StreamConfig, StreamError, StreamId, StreamStats};
 use crate::limits::{ORDERED_BYTES_MAX, ORDERED_MESSAGES_MAX, STREAMS_MAX};
 
 /// A message of an ordered stream that has its place, from the oldest that is not resolved on.
@@ -25,6 +26,9 @@ pub(crate) struct OutgoingStream {
     placed: VecDeque<Placed>,
     /// Of `Latest`: the newest message of each key that has no outcome, sorted by key.
     newest: Vec<(u64, u32)>,
+    /// Where the order of sending counts: messages that were begun and of whose content nothing is there, so that they are not
+    /// in the schedule. Oldest first.
+    unfilled: Vec<MessageId>,
     /// Messages that may be thinned, in parts of one: grows by each message's tolerance.
     thinning: f32,
     pub(crate) stats: StreamStats,
@@ -42,6 +46,7 @@ impl OutgoingStream {
             base: 0,
             placed: VecDeque::new(),
             newest: Vec::new(),
+            unfilled: Vec::new(),
             thinning: 0.0,
             stats: StreamStats::default(),
         }
@@ -69,6 +74,22 @@ impl OutgoingStream {
             && self.newest[at].1 == slot
         {
             self.newest.remove(at);
+        }
+    }
+
+    /// The oldest message that was begun without content.
+    pub(crate) fn first_unfilled(&self) -> Option<MessageId> {
+        self.unfilled.first().copied()
+    }
+
+    pub(crate) fn push_unfilled(&mut self, id: MessageId) {
+        self.unfilled.push(id);
+    }
+
+    /// A message has content, or its outcome.
+    pub(crate) fn forget_unfilled(&mut self, id: MessageId) {
+        if let Ok(at) = self.unfilled.binary_search(&id) {
+            self.unfilled.remove(at);
         }
     }
 
@@ -194,6 +215,8 @@ impl Streams {
             return 0;
         };
         let sequence = stream.base + stream.placed.len() as u64;
+        // As the receiver counts it.
+        let bytes = bytes + WAITING_COST;
         stream.placed.push_back(Placed {
             bytes: bytes as u32,
             is_resolved: false,
@@ -231,6 +254,7 @@ impl Streams {
         for stream in self.list.iter_mut().flatten() {
             stream.placed.shrink_to_fit();
             stream.newest.shrink_to_fit();
+            stream.unfilled.shrink_to_fit();
         }
     }
 }
@@ -293,7 +317,8 @@ mod tests {
             assert_eq!(sequence, u64::from(u16::MAX) - 1 + placed);
             placed += 1;
         }
-        assert_eq!(placed, ORDERED_BYTES_MAX.div_ceil(1000) as u64);
+        let each = 1000 + WAITING_COST;
+        assert_eq!(placed, ORDERED_BYTES_MAX.div_ceil(each) as u64);
         // Those after the first are there: nothing is freed until the first is.
         for sequence in 1..placed {
             streams.on_place_resolved(id, u64::from(u16::MAX) - 1 + sequence);
