@@ -4,8 +4,9 @@ mod support;
 
 use std::time::Duration;
 
-use punctual_lab::channel::{LossModel, PathSpec};
+use punctual_lab::channel::{DelayModel, LossModel, PathSpec};
 use punctual_lab::stats::jain;
+use punctual_lab::trace::{PathOptions, Trace};
 use punctual_lab::world::LinkSpec;
 use support::bulk::{Bulk, gained, sec};
 use support::{ms, path};
@@ -20,6 +21,7 @@ struct Alone {
     small_p50_ms: f64,
     small_p99_ms: f64,
     dropped: u64,
+    spurious: u64,
 }
 
 fn alone(seed: u64, path: &PathSpec, rtt: Duration, link: LinkSpec) -> Alone {
@@ -38,6 +40,7 @@ fn alone(seed: u64, path: &PathSpec, rtt: Duration, link: LinkSpec) -> Alone {
         small_p50_ms: quantile(&bulk.small, 0.5),
         small_p99_ms: quantile(&bulk.small, 0.99),
         dropped: link.stats().dropped,
+        spurious: bulk.stats(0).packets_spurious,
     };
     println!(
         "seed {seed} {:.0} Mbit/s {rtt:?}: used {:.3} wait p99 {:.2} max {:.2} ms, small p50 {:.2} p99 {:.2} ms, dropped {} marked {} lost {} of {}",
@@ -58,16 +61,15 @@ fn alone(seed: u64, path: &PathSpec, rtt: Duration, link: LinkSpec) -> Alone {
 /// Goal: a download uses the link and does not hurt the game, also where 2 % are lost by chance.
 #[test]
 fn a_download_leaves_room_for_small_messages() {
-    for seed in 1..=3 {
+    for seed in 11..=13 {
         for loss in [0.0, 0.02] {
             let network = path(ms(130), |c| c.loss = LossModel::Uniform(loss));
             let link = LinkSpec::drop_tail(8_000_000, ms(130), 1.0);
             let result = alone(seed, &network, ms(130), link);
             assert!(result.used >= 0.92, "{}", result.used);
-            assert!(result.wait_p99_ms <= 7.5, "{}", result.wait_p99_ms);
-            // Half the round trip, and 10 %; the worst of the seeds is at 73.0.
+            assert!(result.wait_p99_ms <= 6.5, "{}", result.wait_p99_ms);
             assert!(result.small_p50_ms <= 71.5, "{}", result.small_p50_ms);
-            assert!(result.small_p99_ms <= 73.5, "{}", result.small_p99_ms);
+            assert!(result.small_p99_ms <= 74.5, "{}", result.small_p99_ms);
         }
     }
 }
@@ -84,8 +86,66 @@ fn a_download_on_a_short_fast_path() {
 fn a_download_over_a_jittery_path() {
     let network = path(ms(40), |c| c.jitter = ms(10));
     let link = LinkSpec::drop_tail(8_000_000, ms(40), 1.0);
-    let result = alone(1, &network, ms(40), link);
-    assert!(result.used >= 0.6, "{}", result.used);
+    for seed in 11..=13 {
+        let result = alone(seed, &network, ms(40), link);
+        assert!(result.used >= 0.85, "{}", result.used);
+        // What overtaking costs is learnt from a few packets, and not forgotten.
+        assert!(result.spurious <= 50, "{}", result.spurious);
+    }
+}
+
+/// Goal: a path whose delay wanders, as that of Wi-Fi does, carries most of its rate although every wave looks like a queue.
+#[test]
+fn a_download_over_a_wandering_path() {
+    let network = path(ms(50), |c| {
+        c.delay = DelayModel::Normal {
+            mean: ms(25),
+            sd: ms(5),
+            min: ms(5),
+        };
+    });
+    let link = LinkSpec::drop_tail(8_000_000, ms(50), 1.0);
+    for seed in 11..=13 {
+        let result = alone(seed, &network, ms(50), link);
+        assert!(result.used >= 0.6, "{}", result.used);
+    }
+}
+
+/// Goal: the same on recorded Wi-Fi.
+#[test]
+fn a_download_over_recorded_wifi() {
+    let Some(root) = support::traces() else {
+        println!("skipped: no PUNCTUAL_TRACES and no ../shared/traces");
+        return;
+    };
+    for name in ["hairpin/wifi/trace5.log", "hairpin/wifi/trace9.log"] {
+        let trace = Trace::open(&root.join(name)).unwrap();
+        let network = trace.path(&PathOptions::for_trace(&trace)).unwrap();
+        let link = LinkSpec::drop_tail(8_000_000, ms(60), 1.0);
+        let result = alone(11, &network, ms(40), link);
+        assert!(result.used >= 0.5, "{name}: {}", result.used);
+    }
+}
+
+/// Goal: the start does not fill the queue.
+#[test]
+fn a_start_loses_nothing() {
+    for (rate, rtt) in [(8_000_000, ms(130)), (10_000_000, ms(40))] {
+        let mut bulk = Bulk::new(11, rtt, LinkSpec::drop_tail(rate, rtt, 1.0));
+        bulk.download(&plain(rtt), Duration::ZERO);
+        bulk.run(sec(4));
+        assert_eq!(bulk.world.link(bulk.link).stats().dropped, 0);
+    }
+}
+
+/// Goal: a queue of eight packets neither starves a download nor makes it lose much.
+#[test]
+fn a_download_through_a_tiny_queue() {
+    let mut link = LinkSpec::drop_tail(10_000_000, ms(40), 1.0);
+    link.queue_bytes = 8 * 1500;
+    let result = alone(11, &plain(ms(40)), ms(40), link);
+    assert!(result.used >= 0.8, "{}", result.used);
+    assert!(result.dropped <= 1200, "{}", result.dropped);
 }
 
 /// Goal: a link that marks loses nothing once the start is over.
@@ -131,17 +191,27 @@ fn beside(seed: u64, ours: usize, rivals: usize, products: f64) -> (f64, f64, f6
     (share, jain(&mine), jain(&theirs))
 }
 
-/// Goal: beside as many CUBIC flows, ours together get within 23 % of half, and share it evenly.
+/// Goal: beside as many CUBIC flows of the same round trip, ours together get within 23 % of half, and share it evenly (decision
+/// 0007 says what becomes of it when round trips differ).
 #[test]
 fn downloads_beside_tcp_take_their_share() {
     for products in [0.5, 1.0, 4.0] {
         let (_, _, baseline) = beside(1, 0, 16, products);
         assert!(baseline >= 0.95, "{baseline}");
-        for seed in 1..=2 {
+        for seed in 11..=12 {
             let (share, ours, _) = beside(seed, 8, 8, products);
             assert!((0.77..=1.23).contains(&share), "{products}: {share}");
             assert!(ours >= 0.95, "{products}: {ours}");
         }
+    }
+}
+
+/// Goal: one beside one shares, too.
+#[test]
+fn a_download_beside_one_tcp_flow() {
+    for seed in 11..=13 {
+        let (share, ..) = beside(seed, 1, 1, 1.0);
+        assert!((0.7..=1.3).contains(&share), "{share}");
     }
 }
 
@@ -151,7 +221,7 @@ fn downloads_share_evenly() {
     for products in [0.5, 1.0, 4.0] {
         for ours in [2, 4, 16] {
             let (_, even, _) = beside(1, ours, 0, products);
-            assert!(even >= 0.95, "{ours} at {products}: {even}");
+            assert!(even >= 0.85, "{ours} at {products}: {even}");
         }
     }
 }

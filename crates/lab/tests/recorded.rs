@@ -1,7 +1,9 @@
 //! The recorded traces, when they are there: `PUNCTUAL_TRACES`, or ../shared/traces next to the workspace.
 
+mod support;
+
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use punctual_lab::channel::{Channel, Direction, Fate};
@@ -10,7 +12,7 @@ use punctual_lab::trace::{Content, Outcome, PathOptions, Trace};
 /// Goal: every recorded file is read, summarised and played, and the played loss is the recorded loss.
 #[test]
 fn recorded_traces_are_read_and_played() {
-    let Some(root) = traces() else {
+    let Some(root) = support::traces() else {
         println!("skipped: no PUNCTUAL_TRACES and no ../shared/traces");
         return;
     };
@@ -67,12 +69,4 @@ fn recorded_traces_are_read_and_played() {
         }
     }
     assert!(read > 0, "{} holds no traces", root.display());
-}
-
-fn traces() -> Option<PathBuf> {
-    if let Some(path) = std::env::var_os("PUNCTUAL_TRACES") {
-        return Some(PathBuf::from(path));
-    }
-    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/traces");
-    beside.is_dir().then_some(beside)
 }

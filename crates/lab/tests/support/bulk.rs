@@ -23,6 +23,7 @@ pub(crate) fn sec(s: u64) -> Duration {
 
 struct Download {
     client: HostId,
+    server: HostId,
     /// The session at the server, once it is there.
     session: Option<SessionId>,
     starts_at: Moment,
@@ -64,6 +65,11 @@ impl Bulk {
         }
     }
 
+    /// Downloads that are added from now on come from a server of their own.
+    pub(crate) fn next_server(&mut self) {
+        self.server = self.world.add_server(server_config());
+    }
+
     /// A client whose download begins at `starts_at` (and that connects now).
     pub(crate) fn download(&mut self, path: &PathSpec, starts_at: Duration) {
         let client = self.world.add_client(client_config(), path);
@@ -73,6 +79,7 @@ impl Bulk {
             .unwrap();
         self.downloads.push(Download {
             client,
+            server: self.server,
             session: None,
             starts_at: Moment::default().after(starts_at),
             received: 0,
@@ -149,7 +156,12 @@ impl Bulk {
         };
         if self.small_at <= self.world.now() {
             self.small_at = self.world.now().after(every);
-            let Some(session) = self.downloads[0].session else {
+            let Download {
+                server,
+                session: Some(session),
+                ..
+            } = self.downloads[0]
+            else {
                 return;
             };
             let mut data = [0; 100];
@@ -158,18 +170,23 @@ impl Bulk {
             // Without redundancy: what is measured is the delay of packets.
             let options =
                 SendOptions::within(self.rtt / 2 + Duration::from_millis(30)).on_time(0.999);
-            let _ = self.world.send(self.server, session, &data, options);
+            let _ = self.world.send(server, session, &data, options);
         }
     }
 
     fn fill(&mut self, index: usize) {
-        let Some(session) = self.downloads[index].session else {
+        let Download {
+            server,
+            session: Some(session),
+            ..
+        } = self.downloads[index]
+        else {
             return;
         };
         loop {
             match self
                 .world
-                .send(self.server, session, &[7; MESSAGE], SendOptions::default())
+                .send(server, session, &[7; MESSAGE], SendOptions::default())
             {
                 Ok(_) => {}
                 Err(SendError::Full { .. }) => return,
@@ -186,9 +203,10 @@ impl Bulk {
             event,
         } = happening;
         match event {
-            Event::Connected { .. } if host == self.server => {
-                // Clients connect in the order in which they were added, over paths of one round trip.
-                let index = self.downloads.iter().position(|d| d.session.is_none());
+            Event::Connected { .. } if self.downloads.iter().any(|d| d.server == host) => {
+                // Which of a server's clients it is nobody asks.
+                let is_next = |d: &Download| d.server == host && d.session.is_none();
+                let index = self.downloads.iter().position(is_next);
                 let index = index.expect("one session a download");
                 self.downloads[index].session = Some(session);
                 if self.downloads[index].starts_at <= self.world.now() {
@@ -196,11 +214,8 @@ impl Bulk {
                 }
             }
             Event::Writable => {
-                if let Some(index) = self
-                    .downloads
-                    .iter()
-                    .position(|d| d.session == Some(session))
-                {
+                let is_its = |d: &Download| d.server == host && d.session == Some(session);
+                if let Some(index) = self.downloads.iter().position(is_its) {
                     self.fill(index);
                 }
             }
@@ -236,17 +251,22 @@ impl Bulk {
 
     /// Of the server's side of a download.
     pub(crate) fn stats(&self, index: usize) -> SessionStats {
-        let session = self.downloads[index].session.unwrap();
+        let Download {
+            server, session, ..
+        } = self.downloads[index];
         self.world
-            .endpoint(self.server)
-            .session_stats(session)
+            .endpoint(server)
+            .session_stats(session.unwrap())
             .unwrap()
     }
 
     pub(crate) fn path_window(&self, index: usize) -> u64 {
-        let session = self.downloads[index].session.unwrap();
-        let now = self.world.local_time(self.server);
-        let report = self.world.endpoint(self.server).path_report(now, session);
+        let Download {
+            server, session, ..
+        } = self.downloads[index];
+        let now = self.world.local_time(server);
+        let session = session.unwrap();
+        let report = self.world.endpoint(server).path_report(now, session);
         report.unwrap().congestion_window
     }
 }

@@ -3,6 +3,7 @@
 
 pub(crate) mod bulk;
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,6 +24,15 @@ pub(crate) fn path(rtt: Duration, f: impl Fn(&mut ChannelSpec)) -> PathSpec {
     f(Arc::make_mut(&mut path.forward));
     f(Arc::make_mut(&mut path.backward));
     path
+}
+
+/// The recorded traces, when they are there.
+pub(crate) fn traces() -> Option<PathBuf> {
+    if let Some(path) = std::env::var_os("PUNCTUAL_TRACES") {
+        return Some(PathBuf::from(path));
+    }
+    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/traces");
+    beside.is_dir().then_some(beside)
 }
 
 pub(crate) struct Duo {

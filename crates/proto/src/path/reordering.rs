@@ -7,10 +7,15 @@
 use core::time::Duration;
 
 use super::Rtt;
+use crate::time::Instant;
+
+/// The share of the allowance that fades, at most once a round trip: RFC 8985 section 7.2 keeps its window for 16 recoveries.
+const FADING: u32 = 64;
 
 #[derive(Default)]
 pub(crate) struct Reordering {
     allowance: Duration,
+    faded_at: Instant,
 }
 
 impl Reordering {
@@ -18,16 +23,22 @@ impl Reordering {
         self.allowance
     }
 
-    /// A packet taken for lost was acknowledged `after` that verdict.
-    pub(crate) fn on_spurious(&mut self, after: Duration, rtt: &Rtt) {
+    /// A packet taken for lost was acknowledged `after` that verdict, and `took` after it was sent.
+    pub(crate) fn on_spurious(&mut self, after: Duration, took: Duration, rtt: &Rtt) {
+        // The verdict came at the smoothed round trip and the allowance, or at once while there was none.
+        let late = took.saturating_sub(rtt.smoothed()).max(after);
         // More than half a round trip is no reordering but a late acknowledgement, which the round time learns.
-        let needed = (after + after / 4).min(rtt.smoothed() / 2);
+        let needed = (late + late / 4).min(rtt.smoothed() / 2);
         self.allowance = self.allowance.max(needed);
     }
 
-    /// A flight went without reordering.
-    pub(crate) fn on_orderly_flight(&mut self) {
-        self.allowance = self.allowance.saturating_sub(self.allowance / 64);
+    /// A flight went without reordering. A download has hundreds of them a second, which say no more than one.
+    pub(crate) fn on_orderly_flight(&mut self, now: Instant, rtt: &Rtt) {
+        if now.since(self.faded_at) < rtt.smoothed() {
+            return;
+        }
+        self.faded_at = now;
+        self.allowance = self.allowance.saturating_sub(self.allowance / FADING);
         if self.allowance < Duration::from_micros(100) {
             self.allowance = Duration::ZERO;
         }

@@ -120,9 +120,10 @@ impl Session {
             self.path.congestion.on_spurious_loss();
             self.statistics.packets_spurious += 1;
             if state == PacketState::LostByOrder {
+                let (after, took) = (now.since(packet.lost_at), now.since(packet.sent_at));
                 self.path
                     .reordering
-                    .on_spurious(now.since(packet.lost_at), &self.path.rtt);
+                    .on_spurious(after, took, &self.path.rtt);
             }
         }
         if let Some((_, runs)) = self.control.abandon_told.take_if(|told| told.0 == number) {

@@ -44,8 +44,8 @@ impl Session {
                 packet.is_urgent || one_is_enough || largest - number >= PACKET_THRESHOLD;
             let wait = match (is_overtaken, allowance) {
                 (true, Duration::ZERO) => Duration::ZERO,
-                // The latest round trip is that of a packet sent after this one.
-                (true, allowance) => self.liveness.latest_rtt + allowance,
+                // Not from the latest round trip alone: where packets overtake each other it is that of a fast one.
+                (true, allowance) => rtt + allowance,
                 (false, _) => overdue,
             };
             let lost_at = packet.sent_at + wait;

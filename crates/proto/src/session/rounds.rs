@@ -229,7 +229,7 @@ impl Session {
             let size = block.symbol_len() + crate::wire::SYMBOL_HEADER + crate::wire::TAG_LEN + 7;
             if block.flight_acked {
                 self.path.mtu.on_flight_seen();
-                self.path.reordering.on_orderly_flight();
+                self.path.reordering.on_orderly_flight(now, &self.path.rtt);
             } else {
                 self.path.mtu.on_flight_lost(size, now);
             }

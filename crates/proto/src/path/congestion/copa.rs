@@ -120,6 +120,12 @@ impl Copa {
         };
     }
 
+    /// A queue began, somewhere near this window.
+    pub(super) fn begin_at(&mut self, now: Instant, window: f64) {
+        self.ceiling = window as f32;
+        self.turn(now, window, true);
+    }
+
     /// The window was set by something else.
     pub(super) fn restart(&mut self, now: Instant, window: f64) {
         self.turn(now, window, true);

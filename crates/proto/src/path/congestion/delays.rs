@@ -63,6 +63,29 @@ const OWN_MAX_US: f64 = 2_000.0;
 const NOISE_GAIN: f64 = 8.0;
 /// No more than this is taken for noise, in microseconds.
 const NOISE_MAX_US: f64 = 4_000.0;
+/// Quarters of a round trip over which the path without our queue is averaged: four round trips.
+const CLEAR_SAMPLES: f32 = 16.0;
+/// A path without noise deviates by this: the tail of a queue that has just emptied.
+const DEVIATION_OF_QUIET_US: f64 = 300.0;
+/// The least of ten seconds lies up to 2.8 standard deviations, 3.5 mean deviations, below a normal delay's mean. What lies
+/// further below is somebody's queue.
+const DEVIATIONS_MAX: f64 = 4.0;
+/// No more than this is taken for the path's own, in microseconds: recorded Wi-Fi has a standard deviation of 5 to 20 ms.
+const WANDER_MAX_US: f64 = 20_000.0;
+
+/// A round trip, and what is known of the circumstances.
+pub(super) struct Sample {
+    pub(super) took: Duration,
+    pub(super) smoothed: Duration,
+    /// Of the packet.
+    pub(super) bytes: u16,
+    /// The standing round trip is the least over one to two of these.
+    pub(super) span: Duration,
+    /// Neither room is made nor the window's size looked for: the window is not what changes the queue.
+    pub(super) is_steady: bool,
+    /// Nothing of ours stands in the queue.
+    pub(super) is_clear: bool,
+}
 
 /// What Copa asks of round trips.
 #[derive(Clone, Copy, Default)]
@@ -80,43 +103,42 @@ pub(super) struct Delays {
     standing_then_us: u32,
     change_us: i32,
     noise_us: f32,
+    /// Mean of the standing round trip, and mean deviation from it, while our packets find no queue of ours.
+    clear_us: f32,
+    deviation_us: f32,
     /// When a round trip was last about as short as the least.
     least_at: Instant,
 }
 
 impl Delays {
-    /// A packet of `bytes` took `sample`. Only the largest packets are compared: at 8 Mbit/s a full packet takes 1.4 ms more than
-    /// a tiny one without any queue. Whether the sample was of use. While the window
-    /// makes room or looks for its size (not `is_steady`), it is what changes the queue.
-    pub(super) fn record(
-        &mut self,
-        now: Instant,
-        sample: Duration,
-        smoothed: Duration,
-        bytes: u16,
-        is_steady: bool,
-    ) -> bool {
-        let (size, bytes) = (u32::from(self.size), u32::from(bytes));
+    /// Takes a round trip in. Only those of the largest packets are compared: at 8 Mbit/s a full packet takes 1.4 ms more than
+    /// a tiny one without any queue. Whether the sample was of use.
+    pub(super) fn record(&mut self, now: Instant, sample: &Sample) -> bool {
+        let (size, bytes) = (u32::from(self.size), u32::from(sample.bytes));
         if bytes * 8 < size * 7 {
             self.size -= self.size / 256;
             return false;
         }
         if bytes * 7 > size * 8 {
             self.least = Least::default();
+            self.clear_us = 0.0;
         }
-        self.size = bytes as u16;
-        let us = micros(sample).max(1);
-        self.smoothed_us = micros(smoothed).max(1);
+        self.size = sample.bytes;
+        let us = micros(sample.took).max(1);
+        self.smoothed_us = micros(sample.smoothed).max(1);
         self.least.record(now, us, MEMORY);
         let least = self.least.get_us();
         if us <= least + (least / 32).clamp(NEAR_US.0, NEAR_US.1) {
             self.least_at = now;
         }
         let before = self.standing.current();
-        if self.standing.record(now, us, smoothed / 4) {
-            self.note_noise(before, is_steady);
+        if self.standing.record(now, us, sample.span) {
+            self.note_noise(before, sample.is_steady);
+            if sample.is_clear && before != u32::MAX {
+                self.note_clear(before as f32);
+            }
         }
-        self.largest.record(now, u32::MAX - us, smoothed * 2);
+        self.largest.record(now, u32::MAX - us, sample.smoothed * 2);
         true
     }
 
@@ -136,6 +158,24 @@ impl Delays {
         let turns = (change < 0) != (change_then < 0);
         let noise = change.abs().min(change_then.abs()) as f32;
         self.noise_us += (noise * f32::from(u8::from(turns)) - self.noise_us) / 64.0;
+    }
+
+    /// A quarter of a round trip had this least, and we had nothing in the queue.
+    fn note_clear(&mut self, standing_us: f32) {
+        if self.clear_us == 0.0 {
+            self.clear_us = standing_us;
+        }
+        let off = standing_us - self.clear_us;
+        self.clear_us += off / CLEAR_SAMPLES;
+        self.deviation_us += (off.abs() - self.deviation_us) / CLEAR_SAMPLES;
+    }
+
+    /// What wanders slower than that: the mean over the least, and a deviation, so that a window that fits the path rises more
+    /// often than it falls.
+    fn wander_us(&self) -> f64 {
+        let deviation = (f64::from(self.deviation_us) - DEVIATION_OF_QUIET_US).max(0.0);
+        let mean = f64::from(self.clear_us) - self.least_us();
+        (mean.clamp(0.0, deviation * DEVIATIONS_MAX) + deviation).min(WANDER_MAX_US)
     }
 
     pub(super) const fn is_known(&self) -> bool {
@@ -174,7 +214,7 @@ impl Delays {
     pub(super) fn own_queue_us(&self, packet_us: f64) -> f64 {
         let own = SLOPE * f64::from(self.smoothed_us) / 4.0 + (packet_us / 2.0).min(OWN_MAX_US);
         let noise = NOISE_GAIN * (f64::from(self.noise_us) - own).max(0.0);
-        (self.queue_us() - noise.min(NOISE_MAX_US)).max(0.0)
+        (self.queue_us() - noise.min(NOISE_MAX_US).max(self.wander_us())).max(0.0)
     }
 }
 

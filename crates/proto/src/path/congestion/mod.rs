@@ -22,7 +22,7 @@ use core::time::Duration;
 
 use copa::Copa;
 use cubic::Cubic;
-use delays::Delays;
+use delays::{Delays, Least, Sample};
 use rivalry::Rivalry;
 
 use crate::limits::MTU_MIN;
@@ -42,6 +42,15 @@ const COPA_GAIN: f64 = 1.1;
 const COMPETING_GAIN: f64 = 1.25;
 /// What may leave back to back while the window is in use: two packets.
 const BURST_MIN: f64 = 2.0 * 1472.0;
+/// Packets among which the least round trip is taken at the start.
+const START_PACKETS: f64 = 4.0;
+/// What is left of the window at the first sign of a queue, besides the share that stands in it: the window has grown by half while the
+/// news came back.
+const START_LEFT: f64 = 0.8;
+/// Below this share of the most that came back within ten seconds the path is not full. Jitter makes the most too large by up to a third.
+const CLEAR_SHARE: f64 = 0.75;
+/// How long the most is remembered: a bucket's length.
+const RATE_MEMORY: Duration = Duration::from_secs(10);
 /// A queue of so many packets at the window's own rate is as good as none.
 const SLACK: f64 = 0.25;
 /// Losses of a period that chance explains, whatever their share.
@@ -74,6 +83,9 @@ pub(crate) struct Congestion {
     /// When the window or the pacer last held something back. Packets sent later prove nothing of the window.
     filled_at: Option<Instant>,
     round: Round,
+    /// Bytes a second that came back in the last period, and the most over ten seconds, negated.
+    rate: u32,
+    rate_max: Least,
     delays: Delays,
     copa: Copa,
     cubic: Cubic,
@@ -91,6 +103,8 @@ impl Default for Congestion {
             recovery_since: None,
             filled_at: None,
             round: Round::default(),
+            rate: 0,
+            rate_max: Least::default(),
             delays: Delays::default(),
             copa: Copa::default(),
             cubic: Cubic::default(),
@@ -178,8 +192,15 @@ impl Congestion {
         smoothed: Duration,
         bytes: u16,
     ) {
-        let is_steady = !self.is_starting && self.rivalry.drained().is_none();
-        if !self.delays.record(now, sample, smoothed, bytes, is_steady) {
+        let sample = Sample {
+            took: sample,
+            smoothed,
+            bytes,
+            span: self.standing_span(smoothed),
+            is_steady: !self.is_starting && self.rivalry.drained().is_none(),
+            is_clear: self.is_clear(now, smoothed),
+        };
+        if !self.delays.record(now, &sample) {
             return;
         }
         let slack_us = SLACK * self.delays.least_us() * PACKET / self.window;
@@ -197,6 +218,31 @@ impl Congestion {
             self.copa.restart(now, self.window);
             self.cubic.restart(self.window);
         }
+    }
+
+    /// A quarter of a round trip; at the start, when the window doubles in one, that of a few packets.
+    fn standing_span(&self, smoothed: Duration) -> Duration {
+        if self.is_starting {
+            smoothed.mul_f64((START_PACKETS * PACKET / self.window).clamp(1.0 / 32.0, 0.25))
+        } else {
+            smoothed / 4
+        }
+    }
+
+    /// Whether what comes back now has found nothing of ours in the queue: we sent little, made room, or got back clearly less than the
+    /// path has carried, and still send less. Among rivals that tells nothing.
+    fn is_clear(&self, now: Instant, smoothed: Duration) -> bool {
+        if self.is_starting || self.rivalry.is_on() || self.rivalry.was_met(now) {
+            return false;
+        }
+        if let Some(since) = self.rivalry.drains_since() {
+            return now.since(since) > smoothed + smoothed / 2;
+        }
+        let little = f64::from(u32::MAX - self.rate_max.get_us()) * CLEAR_SHARE;
+        self.is_idle
+            || f64::from(self.rate) < little
+                && self.delays.is_known()
+                && self.window / self.delays.standing_us() * 1e6 < little
     }
 
     pub(crate) fn on_acked(&mut self, now: Instant, sent_at: Instant, bytes: usize) {
@@ -230,22 +276,28 @@ impl Congestion {
         } else {
             self.copa.on_acked(now, self.window, bytes, &self.delays)
         };
-        self.window = window.max(ONE);
+        self.window = window.max(MINIMUM);
     }
 
-    /// The first sign of a queue: half the window came back in the last round trip.
+    /// The first sign of a queue.
     fn leave_start(&mut self, now: Instant) -> f64 {
         self.is_starting = false;
         // What is lost of the packets under way belongs to this.
         self.recovery_since = Some(now);
-        let carried =
-            self.window * self.delays.least_us() / self.delays.smoothed().as_micros() as f64;
-        self.copa.restart(now, carried);
+        let carried = START_LEFT * self.window * self.delays.least_us() / self.delays.standing_us();
+        self.copa.begin_at(now, carried);
         carried
     }
 
     fn end_round(&mut self, now: Instant) {
-        let Round { acked, lost, .. } = self.round;
+        let Round {
+            acked,
+            lost,
+            began,
+            acked_bytes,
+        } = self.round;
+        self.rate = (acked_bytes as f64 / now.since(began).as_secs_f64().max(1e-4)) as u32;
+        self.rate_max.record(now, u32::MAX - self.rate, RATE_MEMORY);
         self.round = Round {
             began: now,
             ..Round::default()
@@ -283,6 +335,7 @@ impl Congestion {
 
     fn cut(&mut self, now: Instant) {
         self.recovery_since = Some(now);
+        self.rivalry.on_cut(now);
         let was_starting = core::mem::take(&mut self.is_starting);
         let left = self.cubic.on_congestion(self.window);
         let left = if was_starting {
@@ -291,7 +344,7 @@ impl Congestion {
             left
         };
         // A window that was not filled keeps its floor.
-        self.window = left.max(ONE);
+        self.window = left.max(MINIMUM);
         self.copa.restart(now, self.window);
     }
 

@@ -33,6 +33,10 @@ const BEAT_LENGTH: Duration = Duration::from_millis(300);
 const INTERVAL: Duration = Duration::from_millis(7500);
 /// A queue below this share of its largest falls: others make room.
 const FALLING: f64 = 0.75;
+/// Cuts in one competition that show that it is one.
+const CUTS: u8 = 3;
+/// How long others are then taken to be there: what came back without them is remembered for as long.
+const MET: Duration = Duration::from_secs(20);
 
 #[derive(Clone, Copy, Default)]
 pub(super) struct Rivalry {
@@ -46,6 +50,9 @@ pub(super) struct Rivalry {
     drained: f32,
     /// Room is made to see the least round trip.
     is_look: bool,
+    /// Cuts in this competition, up to [`CUTS`], and when there were last so many.
+    cuts: u8,
+    met_at: Instant,
 }
 
 impl Rivalry {
@@ -56,6 +63,24 @@ impl Rivalry {
     /// The window while room is made.
     pub(super) fn drained(&self) -> Option<f64> {
         self.drains_until.map(|_| f64::from(self.drained))
+    }
+
+    /// Since when room is made.
+    pub(super) fn drains_since(&self) -> Option<Instant> {
+        self.drains_until.map(|_| self.drained_at)
+    }
+
+    /// The window was cut. Cuts while competing are the proof that a path's own noise does not give.
+    pub(super) fn on_cut(&mut self, now: Instant) {
+        self.cuts += u8::from(self.is_on && self.cuts < CUTS);
+        if self.is_on && self.cuts == CUTS {
+            self.met_at = now;
+        }
+    }
+
+    /// Whether others have been there lately.
+    pub(super) fn was_met(&self, now: Instant) -> bool {
+        self.met_at != Instant::ZERO && now.since(self.met_at) < MET
     }
 
     /// A round trip was seen: whether competition, or making room, began or ended with it. `slack_us` of queue are as good as none.
@@ -76,6 +101,7 @@ impl Rivalry {
             }
             let changes = self.is_on || self.drains_until.is_some();
             self.is_on = false;
+            self.cuts = 0;
             self.drains_until = None;
             return changes;
         }
