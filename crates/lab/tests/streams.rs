@@ -300,14 +300,14 @@ fn a_full_queue_says_so_and_says_when_it_is_not() {
 /// Goal: when the budget is short, what tolerates loss is thinned as far as it said, and the rest goes.
 #[test]
 fn a_short_budget_thins_what_tolerates_it() {
-    let mut duo = Duo::connect(8, &narrow(150));
+    let mut duo = Duo::connect(8, &narrow(1000));
     let detail = duo.open(StreamConfig::new(Delivery::Unreliable));
     let vital = duo.open(StreamConfig::new(Delivery::Unreliable));
     for _ in 0..300 {
         // A quarter more than the path carries.
         let options = SendOptions::within(ms(200));
-        duo.send_on(detail, &[1; 3000], options.loss_tolerance(0.5));
-        duo.send_on(vital, &[2; 700], options);
+        duo.send_on(detail, &[1; 20_000], options.loss_tolerance(0.5));
+        duo.send_on(vital, &[2; 4_000], options);
         duo.run(ms(20));
     }
     duo.run(Duration::from_secs(2));
