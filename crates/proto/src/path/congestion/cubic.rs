@@ -5,9 +5,10 @@ use crate::time::Instant;
 
 /// RFC 9438 section 4.6: what is left after a congestion event.
 pub(super) const BETA: f64 = 0.7;
-/// Windows below this many packets halve, as Reno's do. TCP waits for timeouts there, which we do not need: with the same share left we
+/// Windows below this many packets fall to 0.4 of themselves (Reno's halve). TCP waits for timeouts there, which we do not need: with the same share left we
 /// would take a third more than it does.
 const SMALL: f32 = 10.0;
+const BETA_SMALL: f64 = 0.4;
 /// RFC 9438 section 5.1: growth in packets per second cubed.
 const C: f64 = 0.4;
 /// RFC 9438 section 4.3: packets a round trip that are as fast as Reno's one with a halving.
@@ -71,7 +72,7 @@ impl Cubic {
         };
         self.window_prior = packets;
         self.epoch = None;
-        window * if packets < SMALL { 0.5 } else { BETA }
+        window * if packets < SMALL { BETA_SMALL } else { BETA }
     }
 
     /// The window was set by something else: the curve begins at its plateau.

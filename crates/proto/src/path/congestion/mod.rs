@@ -276,7 +276,13 @@ impl Congestion {
         } else {
             self.copa.on_acked(now, self.window, bytes, &self.delays)
         };
-        self.window = window.max(MINIMUM);
+        self.window = window.max(self.least());
+    }
+
+    /// The least window. Among rivals one packet: there TCP has timeouts, after which it begins with one; where each flow's share is
+    /// two or three packets, two that never wait are more than a share.
+    const fn least(&self) -> f64 {
+        if self.rivalry.is_on() { ONE } else { MINIMUM }
     }
 
     /// The first sign of a queue.
@@ -344,7 +350,7 @@ impl Congestion {
             left
         };
         // A window that was not filled keeps its floor.
-        self.window = left.max(MINIMUM);
+        self.window = left.max(self.least());
         self.copa.restart(now, self.window);
     }
 
