@@ -98,7 +98,7 @@ fn seeds_are_pooled() {
 }
 
 /// Goal: the game does not notice the download, and the download has what the game leaves.
-/// Bounds: p99 of shots and positions within a packet's time of two for the queue of the game alone; nine tenths of what is left.
+/// Bounds: p99 of positions within a tenth of what it is for the game alone; nine tenths of what is left.
 #[test]
 fn a_download_does_not_disturb_a_game() {
     let alone = play(&open("mixed-game-no-download.toml"), 6);
@@ -106,7 +106,9 @@ fn a_download_does_not_disturb_a_game() {
     for name in ["positions", "shots"] {
         let p99 = |result: &ScenarioResult| result.stream(name).unwrap().latency_ms.p99.unwrap();
         let (alone, beside) = (p99(&alone), p99(&beside));
-        assert!(beside <= alone + 20.0, "{name}: {alone} ms, {beside} ms");
+        // The tenth. Of shots six seeds have three hundred: their p99 is the third worst, and is given some room.
+        let most = if name == "shots" { 1.25 } else { 1.1 };
+        assert!(beside <= alone * most, "{name}: {alone} ms, {beside} ms");
     }
     assert_eq!(beside.stream("shots").unwrap().messages_lost, 0);
     let download = beside.stream("download").unwrap();

@@ -51,7 +51,7 @@ impl Cubic {
             return;
         }
         let epoch = *self.epoch.get_or_insert_with(|| {
-            self.plateau = ((self.window_max - self.window).max(0.0) / C).cbrt();
+            self.plateau = libm::cbrt((self.window_max - self.window).max(0.0) / C);
             self.window_max = self.window_max.max(self.window);
             self.estimate = self.window;
             now
@@ -62,7 +62,10 @@ impl Cubic {
             1.0
         };
         self.estimate += alpha * packets / self.window;
-        let cubic = |t: f64| C * (t - self.plateau).powi(3) + self.window_max;
+        let cubic = |t: f64| {
+            let since = t - self.plateau;
+            C * since * since * since + self.window_max
+        };
         let elapsed = now - epoch;
         if cubic(elapsed) < self.estimate {
             self.window = self.window.max(self.estimate);
