@@ -4,6 +4,8 @@
 //! with a thousand handshakes in a queue. What comes then in order of time: messages of the schedule, streams that become hungry,
 //! and marks (the measuring begins and ends, rivals stop).
 
+mod measure;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,11 +17,10 @@ use punctual_proto::{
 };
 
 use super::protocol::{send_options, stream_config, with_thin};
-use super::run::{RunError, link_result};
-use super::summary::{MeanMinMax, RivalsResult, RunResult};
-use super::{Due, Fate, Pattern, ProtocolCounts, Scenario, Schedule, StreamTally, Turn, stamp};
-use crate::rival::PACKET_BYTES;
-use crate::stats::{Latencies, jain};
+use super::run::RunError;
+use super::summary::RunResult;
+use super::{Due, Fate, Pattern, Scenario, Schedule, StreamTally, Turn, stamp};
+use crate::stats::Latencies;
 use crate::world::{
     Forward, Happening, HostId, LabAead, LinkId, LinkSpec, Moment, RivalId, RivalSpec, Traffic,
     World,
@@ -54,8 +55,6 @@ const CONNECT: Duration = Duration::from_secs(60);
 const DRAIN: Duration = Duration::from_secs(120);
 /// Share of a session's room that its hungry streams take together: the rest is for those that do not wait.
 const HUNGRY_SHARE: f64 = 0.75;
-/// IP and TCP headers with timestamps, of a rival's packet.
-const TCP_IP_HEADER: usize = 52;
 
 /// A session, by its client.
 struct End {
@@ -224,6 +223,15 @@ impl<'a> Stage<'a> {
                 seed: self.seed,
             });
         }
+        let clients = clients
+            .into_iter()
+            .map(|(client, session, _)| (client, session));
+        self.note_ends(clients.collect());
+        Ok(())
+    }
+
+    /// Who sends, by session: clients come with their side's session.
+    fn note_ends(&mut self, clients: Vec<(HostId, SessionId)>) {
         let at_server: BTreeMap<u32, SessionId> = self
             .by_session
             .iter()
@@ -231,7 +239,7 @@ impl<'a> Stage<'a> {
             .collect();
         self.ends = (0..)
             .zip(clients)
-            .map(|(index, (client, at_client, _))| {
+            .map(|(index, (client, at_client))| {
                 let (sender, session) = match self.scenario.direction {
                     Forward::ToClient => (self.server, at_server[&index]),
                     Forward::ToServer => (client, at_client),
@@ -243,7 +251,6 @@ impl<'a> Stage<'a> {
                 }
             })
             .collect();
-        Ok(())
     }
 
     fn begin_session(&mut self, client: HostId) -> SessionId {
@@ -538,67 +545,6 @@ impl<'a> Stage<'a> {
         (self.ends[index as usize].client == host).then_some(index)
     }
 
-    /// What belongs to no stream, as it is when the measuring ends.
-    fn end_measuring(&mut self) {
-        let now = self.world.now();
-        let window = self.scenario.duration - self.scenario.settle;
-        let seconds = window.as_secs_f64();
-        let traffic = self.world.traffic();
-        let before = self.traffic_before;
-        let mut bytes = vec![0; self.ends.len()];
-        for tally in &self.tallies {
-            for (sum, of_stream) in bytes.iter_mut().zip(tally.bytes_by_session()) {
-                *sum += of_stream;
-            }
-        }
-        let sessions: Vec<f64> = (bytes.iter())
-            .map(|&bytes| bytes as f64 * 8.0 / seconds)
-            .collect();
-        let mut waits = Latencies::default();
-        let link = self.link.zip(self.scenario.link).map(|(id, spec)| {
-            let link = self.world.link_mut(id);
-            let queue_mean = link.queue_mean(now);
-            waits = link.stats().waits.clone();
-            link_result(&spec, link.stats(), queue_mean, window)
-        });
-        let result = RunResult {
-            seed: self.seed,
-            sessions_closed: 0,
-            wire_bits_per_s: (traffic.sent_bytes - before.sent_bytes) as f64 * 8.0 / seconds,
-            wire_packets_per_s: (traffic.sent - before.sent) as f64 / seconds,
-            encapsulation_overhead: None,
-            sessions_fairness: jain(&sessions),
-            link,
-            rivals: self.rivals_result(&sessions, seconds),
-            sessions_goodput_bits_per_s: MeanMinMax::of(&sessions),
-        };
-        self.measured = Some(Measured { result, waits });
-    }
-
-    fn rivals_result(&self, sessions: &[f64], seconds: f64) -> Option<RivalsResult> {
-        if self.rivals.is_empty() {
-            return None;
-        }
-        let stats = self.rivals.iter().map(|id| self.world.rival_stats(*id));
-        let stats: Vec<_> = stats.collect();
-        let payload = (PACKET_BYTES - TCP_IP_HEADER) as f64 * 8.0;
-        let goodput: Vec<f64> = (stats.iter())
-            .zip(&self.rivals_before)
-            .map(|(stats, before)| (stats.delivered - before) as f64 * payload / seconds)
-            .collect();
-        let all: Vec<f64> = goodput.iter().chain(sessions).copied().collect();
-        let mean = MeanMinMax::of(&goodput).mean;
-        Some(RivalsResult {
-            flows: goodput.len() as u32,
-            fairness: jain(&goodput),
-            fairness_with_sessions: jain(&all),
-            session_to_rival: MeanMinMax::of(sessions).mean / mean.max(1.0),
-            goodput_bits_per_s: MeanMinMax::of(&goodput),
-            packets_lost: stats.iter().map(|stats| stats.lost).sum(),
-            timeouts: stats.iter().map(|stats| stats.timeouts).sum(),
-        })
-    }
-
     /// Lets what is on its way arrive.
     fn drain(&mut self) {
         for &rival in &self.rivals {
@@ -610,40 +556,6 @@ impl<'a> Stage<'a> {
         }
         // The last acknowledgements cross the last messages.
         self.run_until(self.world.now().after(Duration::from_millis(500)));
-    }
-
-    fn finish(mut self) -> Single {
-        let (mut headers, mut payload) = (0, 0);
-        for end in &self.ends {
-            let endpoint = self.world.endpoint(end.sender);
-            for (place, tally) in (0..).zip(&mut self.tallies) {
-                if let Some(stats) = endpoint.stream_stats(end.session, StreamId(place)) {
-                    tally.add_protocol(&ProtocolCounts::from(&stats));
-                }
-            }
-            if let Some(stats) = endpoint.session_stats(end.session) {
-                headers += stats.encapsulation_bytes;
-                payload += stats.message_bytes_sent;
-            }
-        }
-        if let [only] = &mut self.tallies[..] {
-            only.add_protocol(&ProtocolCounts {
-                encapsulation_bytes: headers,
-                message_bytes: payload,
-                ..ProtocolCounts::default()
-            });
-        }
-        let measured = self.measured.expect("the scenario was played");
-        Single {
-            seed: self.seed,
-            tallies: self.tallies,
-            result: RunResult {
-                sessions_closed: self.sessions_closed,
-                encapsulation_overhead: (payload > 0).then(|| headers as f64 / payload as f64),
-                ..measured.result
-            },
-            waits: measured.waits,
-        }
     }
 }
 

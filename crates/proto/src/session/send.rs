@@ -172,26 +172,34 @@ impl Session {
             arrival: None,
             predicted_on_time,
         });
-        self.traffic.streams.on_accepted(stream);
-        if delivery == Delivery::Latest
-            && let Some(stream) = self.traffic.streams.get_mut(stream)
-        {
-            stream.set_newest(options.key, slot);
-        }
-        let keeps_order = matches!(
-            delivery,
-            Delivery::ReliableOrdered | Delivery::UnreliableSequenced
-        );
-        if keeps_order
-            && !self.is_cuttable(slot)
-            && let Some(stream) = self.traffic.streams.get_mut(stream)
-        {
-            stream.push_unfilled(id);
-        }
+        self.note_in_stream(stream, delivery, options.key, slot, id);
         self.enqueue(slot);
         self.arm_queued(now, slot);
         self.note_tick(now);
         Ok(id)
+    }
+
+    /// A stream remembers what its delivery mode needs of a message that was accepted.
+    fn note_in_stream(
+        &mut self,
+        stream: StreamId,
+        delivery: Delivery,
+        key: u64,
+        slot: u32,
+        id: MessageId,
+    ) {
+        self.traffic.streams.on_accepted(stream);
+        let has_content = self.is_cuttable(slot);
+        let Some(stream) = self.traffic.streams.get_mut(stream) else {
+            return;
+        };
+        match delivery {
+            Delivery::Latest => stream.set_newest(key, slot),
+            Delivery::ReliableOrdered | Delivery::UnreliableSequenced if !has_content => {
+                stream.push_unfilled(id);
+            }
+            _ => {}
+        }
     }
 
     /// The configuration of a stream that accepts messages. The default one is there without being opened.
