@@ -52,6 +52,10 @@ struct Lane {
     deadline: Instant,
 }
 
+/// What a stream takes here while it has nothing to send.
+#[cfg(test)]
+pub(crate) const LANE_BYTES: usize = size_of::<Lane>();
+
 /// The order in which the streams of a session send.
 #[derive(Default)]
 pub(crate) struct Schedule {

@@ -295,13 +295,12 @@ mod tests {
         );
     }
 
+    /// The goal is 512 bytes, its place in the schedule included.
     #[test]
     fn a_stream_costs_little() {
-        let bytes = size_of::<OutgoingStream>() + size_of::<Option<Box<OutgoingStream>>>();
-        assert!(
-            bytes <= 440,
-            "{bytes} bytes, before its place in the schedule"
-        );
+        let own = size_of::<OutgoingStream>() + size_of::<Option<Box<OutgoingStream>>>();
+        let bytes = own + crate::schedule::LANE_BYTES;
+        assert!(bytes <= 512, "{own} bytes, {bytes} with its lane");
     }
 
     #[test]
