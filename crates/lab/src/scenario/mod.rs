@@ -1,6 +1,6 @@
 //! Scenarios: several streams of several kinds in many sessions, over one network, from a file.
 //!
-//! In: the text of a scenario file ([`Scenario::open`]; `file.rs` is the format, `scenarios/` has examples). Out: [`run`] plays it with
+//! In: the text of a scenario file ([`Scenario::open`]; `file.rs` is the format, `scenarios/` has examples). Out: [`run()`] plays it with
 //! one or several seeds and says what became of each stream ([`ScenarioResult`]).
 //!
 //! `spec.rs` is what a scenario is, `check/` makes it from the file, `error.rs` says what is wrong with a file and where. `traffic.rs`
