@@ -64,9 +64,7 @@ impl OutgoingMessage {
         self.fate_sends()
             && match &self.body {
                 Body::Whole(_) => true,
-                Body::Large(large) => {
-                    !large.is_all_cut() && (large.available() > 0 || large.len() == 0)
-                }
+                Body::Large(large) => large.is_cuttable(),
                 Body::Cut => false,
             }
     }
