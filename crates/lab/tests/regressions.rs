@@ -262,3 +262,59 @@ fn events_that_come_of_sending_are_told_at_once() {
     assert_eq!(duo.outcomes.len(), 1, "{:?}", duo.outcomes);
     assert_eq!(duo.outcomes[0].1, Outcome::Superseded);
 }
+
+/// Each append that left at once was a block of its own: content that came in small pieces had more blocks than an index can count.
+#[test]
+fn content_that_comes_byte_by_byte_has_few_enough_blocks() {
+    let mut duo = Duo::connect(10, &path(ms(2), |_| {}));
+    let (client, session) = (duo.client, duo.at_client);
+    let len = 70_000;
+    let begun = duo.world.with_endpoint(client, |endpoint, now| {
+        let options = SendOptions::default();
+        endpoint
+            .begin(now, session, StreamId::DEFAULT, len, options)
+            .unwrap()
+    });
+    let mut left = len;
+    while left > 0 {
+        left -= duo.world.with_endpoint(client, |endpoint, _| {
+            endpoint.append(session, begun, &[1]).unwrap()
+        });
+        duo.run(Duration::from_micros(200));
+    }
+    duo.run(Duration::from_secs(1));
+    assert!(duo.closed.is_empty(), "{:?}", duo.closed);
+    assert_eq!(duo.received.len(), 1);
+    assert_eq!(duo.received[0].2.len(), len);
+}
+
+/// Blocks of a larger message count among what a session holds. Beside a download over a fat path whoever waited for room was told
+/// of it when the download ended.
+#[test]
+fn beside_a_download_it_is_told_when_there_is_room() {
+    let mut duo = Duo::connect(11, &path(ms(300), |_| {}));
+    let (client, session) = (duo.client, duo.at_client);
+    let download = open(&mut duo, Delivery::Reliable);
+    let small = open(&mut duo, Delivery::Reliable);
+    let options = SendOptions::default();
+    duo.world.with_endpoint(client, |endpoint, now| {
+        let content = Arc::new(vec![1u8; 64 << 20]);
+        endpoint
+            .send_shared(now, session, download, content, options)
+            .unwrap();
+    });
+    duo.run(Duration::from_secs(8));
+    let mut sent = 0;
+    duo.world.with_endpoint(client, |endpoint, now| {
+        while endpoint
+            .send(now, session, small, &[2; 20_000], options)
+            .is_ok()
+        {
+            sent += 1;
+        }
+    });
+    duo.run(Duration::from_secs(1));
+    assert!(sent * 20_000 > 900_000, "{sent}");
+    assert_eq!(duo.outcomes.len(), sent, "the download goes on");
+    assert_eq!(duo.writable, 1);
+}

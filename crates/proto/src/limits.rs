@@ -15,8 +15,8 @@ pub const REPAIR_SYMBOLS_MAX: usize = 192;
 pub const STREAMS_MAX: usize = 1024;
 /// Largest weight of a stream.
 pub const STREAM_WEIGHT_MAX: u16 = 1000;
-/// Bytes that a session's unresolved messages may hold; `send` answers `Full` beyond it. Content that the application shares
-/// or appends piece by piece counts with what is held of it here.
+/// Bytes that a session's unresolved messages may hold; `send` answers `Full` beyond it. Content that is appended piece by piece
+/// counts until it is cut; what is on its way of larger messages does not ([`LARGE_BYTES_MAX`]).
 pub const SEND_QUEUE_MAX: usize = 1024 * 1024;
 /// Messages that a session may hold unresolved.
 pub const SEND_MESSAGES_MAX: usize = 1024;

@@ -1,6 +1,7 @@
 //! Messages of several blocks, as their blocks come: joined whole up to [`WHOLE_MAX`], handed on piece by piece above.
 
-use alloc::collections::VecDeque;
+use alloc::collections::btree_map::Entry;
+use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 use core::ops::RangeInclusive;
 
@@ -23,8 +24,8 @@ struct Assembly {
     first_block: u64,
     /// Known once the first block is rebuilt.
     head: Option<Head>,
-    /// Parts that are not joined or handed on yet, by index.
-    parts: Vec<(u16, Vec<u8>)>,
+    /// Parts that are not joined or handed on yet, by index. A peer may send thousands in any order.
+    parts: BTreeMap<u16, Vec<u8>>,
     /// Index of the part that is joined next, and the bytes before it.
     next_index: u32,
     offset: usize,
@@ -80,7 +81,7 @@ impl Assemblies {
                 self.list.push(Assembly {
                     first_block,
                     head: None,
-                    parts: Vec::new(),
+                    parts: BTreeMap::new(),
                     next_index: 0,
                     offset: 0,
                     whole: Vec::new(),
@@ -93,13 +94,17 @@ impl Assemblies {
         if u32::from(index) < assembly.next_index {
             return Taken::Malformed;
         }
-        let at = assembly.parts.partition_point(|part| part.0 < index);
-        if assembly.parts.get(at).is_some_and(|part| part.0 == index) {
+        let Entry::Vacant(place) = assembly.parts.entry(index) else {
             return Taken::Malformed;
-        }
-        let mut part = pool.take(content.len());
+        };
+        // The smallest of the pool's buffers are large beside what a small part counts.
+        let mut part = if content.len() < PART_COST {
+            Vec::with_capacity(content.len())
+        } else {
+            pool.take(content.len())
+        };
         part.extend_from_slice(content);
-        assembly.parts.insert(at, (index, part));
+        place.insert(part);
         assembly.head = assembly.head.or(head);
         assembly.bytes += content.len() + PART_COST;
         self.held_bytes += content.len() + PART_COST;
@@ -113,12 +118,10 @@ impl Assemblies {
             return Taken::Kept;
         };
         let mut taken = Taken::Kept;
-        while assembly
-            .parts
-            .first()
-            .is_some_and(|part| u32::from(part.0) == assembly.next_index)
+        while let Some(part) = assembly.parts.first_entry()
+            && u32::from(*part.key()) == assembly.next_index
         {
-            let (_, mut part) = assembly.parts.remove(0);
+            let mut part = part.remove();
             self.held_bytes -= part.len() + PART_COST;
             assembly.bytes -= part.len() + PART_COST;
             assembly.next_index += 1;
@@ -164,7 +167,7 @@ impl Assemblies {
     fn remove(&mut self, position: usize, pool: &mut Pool) -> Assembly {
         let mut assembly = self.list.swap_remove(position);
         self.held_bytes -= assembly.bytes;
-        for (_, part) in assembly.parts.drain(..) {
+        while let Some((_, part)) = assembly.parts.pop_first() {
             pool.give(part);
         }
         assembly

@@ -288,3 +288,25 @@ fn messages_without_a_beginning_are_bounded() {
     let part = block(1001, 1, &later(1), &[7; 50]);
     assert_eq!(take(&mut inbox, &part, 0, &mut pool), Taken::Malformed);
 }
+
+/// Parts of one byte each that come before the first one, the last of them first: what they cost does not grow with their square.
+#[test]
+fn many_small_parts_in_the_worst_order_are_joined() {
+    let mut inbox = Inbox::default();
+    let mut pool = Pool::new(1 << 20);
+    let parts = 4000;
+    for index in (1..parts).rev() {
+        let number = 2 * parts - index;
+        let preamble = Preamble::Later {
+            distance: number,
+            index: index as u16,
+        };
+        let part = block(number, 1, &preamble, &[index as u8]);
+        assert_eq!(take(&mut inbox, &part, 0, &mut pool), Taken::Kept);
+    }
+    let begin = block(0, 1, &first(0, parts as usize), &[0]);
+    assert_eq!(take(&mut inbox, &begin, 0, &mut pool), Taken::Ready);
+    let expected: Vec<u8> = (0..parts).map(|index| index as u8).collect();
+    assert_eq!(message(&mut inbox).1, expected);
+    assert_eq!(inbox.held_bytes(), 0);
+}

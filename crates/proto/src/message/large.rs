@@ -19,6 +19,11 @@ pub(crate) enum Source {
     Appended(VecDeque<u8>),
 }
 
+/// So many parts of content that comes piece by piece may be as small as its pieces; from there on one has to have
+/// [`LATER_PART_MIN`] bytes, or be the last.
+const SMALL_PARTS_MAX: u16 = 1 << 14;
+const LATER_PART_MIN: usize = 4096;
+
 /// A block of it that was cut.
 struct Part {
     block: u64,
@@ -83,6 +88,15 @@ impl Large {
     /// Bytes that can be cut now.
     pub(crate) const fn available(&self) -> usize {
         self.appended - self.cut
+    }
+
+    /// Whether a block may be cut of what is there.
+    pub(crate) const fn is_cuttable(&self) -> bool {
+        // With these all of a message of the largest size has an index, however small the pieces are that it comes in.
+        let is_worth_an_index =
+            self.next_index < SMALL_PARTS_MAX || self.available() >= LATER_PART_MIN;
+        let is_there = self.available() == self.uncut();
+        !self.is_all_cut() && (is_there || (self.available() > 0 && is_worth_an_index))
     }
 
     /// Bytes of the content that are held here besides blocks.

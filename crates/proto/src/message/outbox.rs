@@ -64,9 +64,7 @@ impl OutgoingMessage {
         self.fate_sends()
             && match &self.body {
                 Body::Whole(_) => true,
-                Body::Large(large) => {
-                    !large.is_all_cut() && (large.available() > 0 || large.len() == 0)
-                }
+                Body::Large(large) => large.is_cuttable(),
                 Body::Cut => false,
             }
     }
@@ -203,7 +201,8 @@ pub(crate) struct Outbox {
     base: u64,
     /// The newest block of which the peer has acknowledged a symbol: it expands truncated numbers from there on.
     newest_acked: u64,
-    /// Bytes of all blocks and of content not cut yet.
+    /// Bytes of messages of one block, and of content that was appended and is not cut yet. What is cut of larger messages has
+    /// a bound of its own, [`LARGE_BYTES_MAX`]: it takes no room from small ones.
     held_bytes: usize,
     /// Bytes of large messages that were copied when they were accepted.
     content_bytes: usize,
@@ -338,9 +337,17 @@ impl Outbox {
             self.next_block(),
             "blocks are numbered without gaps"
         );
-        self.held_bytes += block.data.len();
+        self.held_bytes += self.counted(&block);
         let slot = self.blocks.insert(block);
         self.index.push_back(slot);
+    }
+
+    /// Bytes of a block that count as held; its message is there.
+    fn counted(&self, block: &Block) -> usize {
+        match self.messages.get(block.message).map(|message| &message.body) {
+            Some(Body::Large(_)) => 0,
+            _ => block.data.len(),
+        }
     }
 
     fn slot(&self, number: u64) -> Option<u32> {
@@ -376,7 +383,7 @@ impl Outbox {
             self.base += 1;
         }
         let block = self.blocks.remove(slot)?;
-        self.held_bytes -= block.data.len();
+        self.held_bytes -= self.counted(&block);
         Some(block)
     }
 
