@@ -5,7 +5,7 @@ mod support;
 use std::sync::Arc;
 use std::time::Duration;
 
-use punctual_lab::channel::{LossModel, PathSpec};
+use punctual_lab::channel::{LossModel, PathSpec, RateSpec};
 use punctual_proto::{
     Cancel, Delivery, EndpointConfig, MessageId, Outcome, SendOptions, StreamConfig, StreamId,
     ThinStreams,
@@ -317,4 +317,46 @@ fn beside_a_download_it_is_told_when_there_is_room() {
     assert!(sent * 20_000 > 900_000, "{sent}");
     assert_eq!(duo.outcomes.len(), sent, "the download goes on");
     assert_eq!(duo.writable, 1);
+}
+
+/// Messages that waited behind one without content saved up their stream's share meanwhile: once it came, they went before
+/// messages with deadlines for half a second.
+#[test]
+fn who_waits_for_content_saves_no_share() {
+    let narrow = path(ms(60), |channel| {
+        channel.rate = Some(RateSpec::constant(8_000_000, 100_000));
+    });
+    let mut duo = Duo::connect(12, &narrow);
+    let (client, session) = (duo.client, duo.at_client);
+    let ordered = open(&mut duo, Delivery::ReliableOrdered);
+    let download = open(&mut duo, Delivery::Reliable);
+    let shots = open(&mut duo, Delivery::Reliable);
+    let options = SendOptions::default();
+    let begun = duo.world.with_endpoint(client, |endpoint, now| {
+        let begun = endpoint.begin(now, session, ordered, 3, options).unwrap();
+        for _ in 0..900 {
+            endpoint
+                .send(now, session, ordered, &[4; 1000], options)
+                .unwrap();
+        }
+        let content = Arc::new(vec![1u8; 60 << 20]);
+        endpoint
+            .send_shared(now, session, download, content, options)
+            .unwrap();
+        begun
+    });
+    for tick in 0..450 {
+        duo.world.with_endpoint(client, |endpoint, now| {
+            if tick == 300 {
+                endpoint.append(session, begun, &[1; 3]).unwrap();
+            }
+            let options = SendOptions::within(ms(150));
+            endpoint
+                .send(now, session, shots, &[3; 2000], options)
+                .unwrap();
+        });
+        duo.run(ms(33));
+    }
+    let is_late = |outcome: &&(MessageId, Outcome)| matches!(outcome.1, Outcome::Late { .. });
+    assert_eq!(duo.outcomes.iter().filter(is_late).count(), 0);
 }

@@ -247,7 +247,10 @@ impl Report {
             };
             let (symbols, needed) = (sum(|it| it.symbols_sent), sum(|it| it.source_symbols));
             let (sent, superseded) = (sum(|it| it.accepted), sum(|it| it.superseded));
-            let (median, overhead) = (median.as_secs_f64() * 1e3, percent(symbols, needed) - 100.0);
+            let (median, overhead) = (
+                median.as_secs_f64() * 1e3,
+                (percent(symbols, needed) - 100.0).max(0.0),
+            );
             println!(
                 "{who:<8} {name:<9} {sent:>6} {promise:>15} {median:>8.1} {superseded:>11} {overhead:>7.1} %"
             );

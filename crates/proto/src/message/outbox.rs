@@ -344,7 +344,11 @@ impl Outbox {
 
     /// Bytes of a block that count as held; its message is there.
     fn counted(&self, block: &Block) -> usize {
-        match self.messages.get(block.message).map(|message| &message.body) {
+        match self
+            .messages
+            .get(block.message)
+            .map(|message| &message.body)
+        {
             Some(Body::Large(_)) => 0,
             _ => block.data.len(),
         }

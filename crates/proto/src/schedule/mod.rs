@@ -195,6 +195,22 @@ impl Schedule {
         self.update_deadline(stream);
     }
 
+    /// What a stream has in its queue could not be sent before, whoever's turn it was. Rule 2 as if it had been idle.
+    pub(crate) fn wake(&mut self, stream: StreamId) {
+        let mut others = self.by_time.iter().filter(|entry| entry.1 != stream.0);
+        let Some(least) = others.next().map(|least| least.0) else {
+            return;
+        };
+        if let Some(lane) = self.lanes.get_mut(stream.index())
+            && !lane.queue.is_empty()
+            && lane.time < least
+        {
+            let before = core::mem::replace(&mut lane.time, least);
+            remove(&mut self.by_time, (before, stream.0));
+            insert(&mut self.by_time, (least, stream.0));
+        }
+    }
+
     /// A stream has sent something worth `amount`: bytes, or quality in units of 1,024.
     pub(crate) fn charge(&mut self, stream: StreamId, amount: u64) {
         if self.by_time.is_empty() {

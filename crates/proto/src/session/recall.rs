@@ -273,7 +273,11 @@ impl Session {
                     stream.forget_newest(0, slot);
                     stream.forget_unfilled(message.id);
                 }
-                Delivery::ReliableOrdered => stream.forget_unfilled(message.id),
+                Delivery::ReliableOrdered => {
+                    if stream.forget_unfilled(message.id) {
+                        self.traffic.schedule.wake(message.stream);
+                    }
+                }
                 Delivery::Unreliable | Delivery::Reliable => {}
             }
             stream.stats.on_outcome(&outcome, predicted);

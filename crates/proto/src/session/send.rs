@@ -57,7 +57,7 @@ impl core::fmt::Display for SendError {
         match self {
             Self::Full { limit } => write!(
                 f,
-                "the session holds {limit} bytes of unsent messages: wait until it is writable"
+                "the session holds {limit} bytes or {SEND_MESSAGES_MAX} messages without an outcome: wait until it is writable"
             ),
             Self::TooLarge { size, limit } => write!(
                 f,
@@ -305,8 +305,9 @@ impl Session {
         if let Some(message) = self.traffic.outbox.message(slot)
             && message.is_cuttable()
             && let Some(stream) = self.traffic.streams.get_mut(message.stream)
+            && stream.forget_unfilled(message.id)
         {
-            stream.forget_unfilled(message.id);
+            self.traffic.schedule.wake(message.stream);
         }
     }
 

@@ -135,7 +135,11 @@ impl Incoming {
     }
 
     /// Keeps a message until it is its turn.
-    pub(crate) fn wait(&mut self, arrived: Arrived) {
+    pub(crate) fn wait(&mut self, mut arrived: Arrived) {
+        if arrived.data.capacity() - arrived.data.len() > 2 * WAITING_COST {
+            // What waits costs about what it counts.
+            arrived.data.shrink_to_fit();
+        }
         let (truncated, waiting) = match arrived.order {
             Order::Sequence(truncated) => {
                 self.waiting_bytes += arrived.data.len() + WAITING_COST;

@@ -86,11 +86,13 @@ impl OutgoingStream {
         self.unfilled.push(id);
     }
 
-    /// A message has content, or its outcome.
-    pub(crate) fn forget_unfilled(&mut self, id: MessageId) {
-        if let Ok(at) = self.unfilled.binary_search(&id) {
+    /// A message has content, or its outcome. `true` when others may have waited for it.
+    pub(crate) fn forget_unfilled(&mut self, id: MessageId) -> bool {
+        let found = self.unfilled.binary_search(&id);
+        if let Ok(at) = found {
             self.unfilled.remove(at);
         }
+        found.is_ok()
     }
 
     /// A message that tolerates this share of loss is sent: may it be thinned instead?
