@@ -47,7 +47,7 @@ pub use endpoint::{
 };
 pub use handshake::{ConnectToken, SealedToken, ServerKey, TokenClaims, TokenError, TokenKey};
 pub use message::SharedContent;
-pub use session::{CloseCode, CloseReason, Event, PathReport, SendError, SessionStats};
+pub use session::{CloseCode, CloseReason, Event, PathReport, Piece, SendError, SessionStats};
 pub use stream::{
     Cancel, Delivery, Fairness, Forecast, MessageId, MissReason, Outcome, SendOptions,
     StreamConfig, StreamError, StreamId, StreamStats, WhenLate,

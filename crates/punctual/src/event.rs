@@ -2,7 +2,7 @@
 
 use std::ops::Deref;
 
-use punctual_proto::{CloseReason, MessageId, Outcome, StreamId};
+use punctual_proto::{CloseReason, MessageId, Outcome, Piece, StreamId};
 
 /// A message from the peer. It reads as a slice of its bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,55 +24,6 @@ impl Deref for Message {
 impl From<Message> for Vec<u8> {
     fn from(message: Message) -> Self {
         message.data
-    }
-}
-
-/// News of a message that is larger than 256 KiB, for applications that take those in pieces
-/// ([`Receive::Pieces`](crate::Receive::Pieces)).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Piece {
-    /// The next piece. Those of one message come in order, without gaps; the one that ends at `message_len` is the last.
-    Data {
-        /// The stream that the message was sent on, as the sender numbered it.
-        stream: StreamId,
-        /// Tells messages that come in pieces at the same time apart.
-        message: u64,
-        /// Bytes of the message before this piece.
-        offset: usize,
-        /// Bytes of the whole message.
-        message_len: usize,
-        /// Its bytes.
-        data: Vec<u8>,
-    },
-    /// No more of the message follows: its sender has taken it back, replaced it by a newer one, or given it up.
-    Aborted {
-        /// The stream that the message was sent on.
-        stream: StreamId,
-        /// Which of them.
-        message: u64,
-    },
-}
-
-impl Piece {
-    /// Whether the message is whole with this piece.
-    #[must_use]
-    pub const fn is_last(&self) -> bool {
-        match self {
-            Self::Data {
-                offset,
-                message_len,
-                data,
-                ..
-            } => *offset + data.len() == *message_len,
-            Self::Aborted { .. } => false,
-        }
-    }
-
-    pub(crate) const fn len(&self) -> usize {
-        match self {
-            Self::Data { data, .. } => data.len(),
-            Self::Aborted { .. } => 0,
-        }
     }
 }
 

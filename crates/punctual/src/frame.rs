@@ -167,25 +167,7 @@ impl Endpoint {
                 Event::Connected { identity }
             }
             ProtocolEvent::Message { stream, data } => Event::Message(Message { stream, data }),
-            ProtocolEvent::Chunk {
-                stream,
-                message,
-                offset,
-                message_len,
-                data,
-            } => {
-                let piece = Piece::Data {
-                    stream,
-                    message,
-                    offset,
-                    message_len,
-                    data,
-                };
-                return self.on_piece(id, piece);
-            }
-            ProtocolEvent::Aborted { stream, message } => {
-                return self.on_piece(id, Piece::Aborted { stream, message });
-            }
+            ProtocolEvent::Piece(piece) => return self.on_piece(id, piece),
             ProtocolEvent::Outcome {
                 stream,
                 message,

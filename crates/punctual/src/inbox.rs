@@ -43,7 +43,7 @@ impl Arrived {
     const fn len(&self) -> usize {
         match self {
             Self::Message(message) => message.data.len(),
-            Self::Piece(piece) => piece.len(),
+            Self::Piece(piece) => piece.data_len(),
         }
     }
 }

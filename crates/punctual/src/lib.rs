@@ -109,7 +109,7 @@ pub use endpoint::Endpoint;
 pub use error::{
     ConnectError, EndpointClosed, EndpointError, OpenError, SessionClosed, WriteError,
 };
-pub use event::{Event, Message, Piece};
+pub use event::{Event, Message};
 pub use key::{IssueError, PublicKey, ServerKey, TokenIssuer};
 pub use session::Session;
 pub use stream::{Stream, StreamConfig};
@@ -122,7 +122,7 @@ pub use punctual_policy::{ParsePolicyKindError, PolicyKind};
 pub use punctual_proto::wire::Refusal;
 pub use punctual_proto::{
     Cancel, CloseCode, CloseReason, ConfigError, ConnectToken, Delivery, EndpointStats, Fairness,
-    Forecast, MessageId, MissReason, Outcome, PathReport, SendError, SendOptions, SessionId,
+    Forecast, MessageId, MissReason, Outcome, PathReport, Piece, SendError, SendOptions, SessionId,
     SessionStats, SharedContent, StreamId, StreamStats, ThinStreams, TokenError, TokenKey, Uplink,
     WhenLate,
 };

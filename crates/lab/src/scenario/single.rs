@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use punctual_policy::Library;
 use punctual_proto::{
-    EndpointConfig, Event, MessageId, SendError, SendOptions, ServerConfig, ServerKey, SessionId,
-    SharedContent, StreamId, limits,
+    EndpointConfig, Event, MessageId, Piece, SendError, SendOptions, ServerConfig, ServerKey,
+    SessionId, SharedContent, StreamId, limits,
 };
 
 use super::protocol::{send_options, stream_config, with_thin};
@@ -498,17 +498,12 @@ impl<'a> Stage<'a> {
                 self.tallies[usize::from(stream.0)].on_message(index, at, &data);
                 self.world.recycle(host, data);
             }
-            Event::Chunk {
-                stream,
-                message,
-                offset,
-                message_len,
-                data,
-            } => {
-                let tally = &mut self.tallies[usize::from(stream.0)];
-                let (offset, len) = (offset as u64, message_len as u64);
-                tally.on_chunk(index, at, message, offset, len, &data);
-                self.world.recycle(host, data);
+            Event::Piece(piece) => {
+                let stream = usize::from(piece.stream().0);
+                self.tallies[stream].on_piece(index, at, &piece);
+                if let Piece::Data { data, .. } = piece {
+                    self.world.recycle(host, data);
+                }
             }
             Event::Outcome {
                 stream,

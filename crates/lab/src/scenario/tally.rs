@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use punctual_proto::{MessageId, MissReason, Outcome};
+use punctual_proto::{MessageId, MissReason, Outcome, Piece};
 
 use super::{Pattern, StreamSpec, stamp};
 use crate::stats::Latencies;
@@ -238,24 +238,28 @@ impl StreamTally {
         }
     }
 
-    /// A part of a large message has arrived: `message` is the receiver's name for it. Parts come in order.
-    pub fn on_chunk(
-        &mut self,
-        session: u32,
-        at: Moment,
-        message: u64,
-        offset: u64,
-        message_len: u64,
-        data: &[u8],
-    ) {
+    /// A piece of a large message has arrived, or no more of it will. Pieces come in order.
+    pub fn on_piece(&mut self, session: u32, at: Moment, piece: &Piece) {
         let flow = &mut self.flows[session as usize];
+        let (message, offset, data) = match piece {
+            Piece::Data {
+                message,
+                offset,
+                data,
+                ..
+            } => (*message, *offset, data),
+            Piece::Aborted { message, .. } => {
+                flow.partial.retain(|(name, _)| name != message);
+                return;
+            }
+        };
         if offset == 0
             && let Some(number) = stamp::read(data)
         {
             flow.partial.push((message, number));
         }
         let bytes = data.len() as u64;
-        if offset + bytes < message_len {
+        if !piece.is_last() {
             self.add_bytes(session, at, bytes);
             return;
         }

@@ -1,6 +1,6 @@
 //! Tallies: what is counted, and what is not.
 
-use punctual_proto::{MessageId, Outcome};
+use punctual_proto::{MessageId, Outcome, Piece, StreamId};
 
 use super::tally::{Fate, ProtocolCounts, Reason, StreamTally};
 use super::{Scenario, StreamSpec, stamp};
@@ -133,6 +133,17 @@ fn order_is_by_key() {
     assert_eq!(tally.result().out_of_order, 2);
 }
 
+/// Of a message of 1,000 bytes.
+fn piece(message: u64, offset: usize, data: &[u8]) -> Piece {
+    Piece::Data {
+        stream: StreamId(0),
+        message,
+        offset,
+        message_len: 1000,
+        data: data.to_vec(),
+    }
+}
+
 #[test]
 fn large_messages_come_in_parts() {
     let mut tally = tally("delivery = 'reliable'\n", 1, 1);
@@ -141,7 +152,7 @@ fn large_messages_come_in_parts() {
     tally.on_sent(0, Moment(1000 * MS), MessageId(4), 1000);
     for (at, part) in data.chunks(300).enumerate() {
         let now = Moment((1500 + 1000 * at as u64) * MS);
-        tally.on_chunk(0, now, 77, 300 * at as u64, 1000, part);
+        tally.on_piece(0, now, &piece(77, 300 * at, part));
         let delivered = tally.result().messages_delivered;
         assert_eq!(delivered, u64::from(at == 3));
     }
@@ -151,7 +162,7 @@ fn large_messages_come_in_parts() {
     assert_eq!(tally.bytes_by_second(), [300, 300, 300, 100]);
     assert_eq!((result.deadline_ms, result.on_time_share), (None, None));
     // The end of one of which there was no beginning.
-    tally.on_chunk(0, Moment(9000 * MS), 78, 900, 1000, &data[..100]);
+    tally.on_piece(0, Moment(9000 * MS), &piece(78, 900, &data[..100]));
     assert_eq!(tally.result().ghosts, 1);
 }
 

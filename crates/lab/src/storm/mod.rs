@@ -15,13 +15,13 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 pub use choices::{ByteChoices, Choices, SeedChoices};
-pub use model::{Chunk, Model, Rule, Sent};
+pub use model::{Model, Rule, Sent};
 pub use mutant::Mutant;
 use mutant::Mutator;
 use punctual_policy::{Library, PolicyKind};
 use punctual_proto::{
-    CloseCode, Endpoint, EndpointConfig, Event, SendOptions, ServerConfig, ServerKey, SessionId,
-    ThinStreams, Uplink,
+    CloseCode, Endpoint, EndpointConfig, Event, Piece, SendOptions, ServerConfig, ServerKey,
+    SessionId, ThinStreams, Uplink,
 };
 use streams::Appending;
 
@@ -379,22 +379,13 @@ impl<'a> Storm<'a> {
             Event::Message { stream, data } => {
                 (pair.sides[there].on_delivered(stream.0, &data), Some(data))
             }
-            Event::Chunk {
-                stream,
-                message,
-                offset,
-                message_len,
-                data,
-            } => {
-                let chunk = Chunk {
-                    message,
-                    offset,
-                    message_len,
-                    data: &data,
-                };
-                (pair.sides[there].on_chunk(stream.0, &chunk), Some(data))
+            Event::Piece(piece) => {
+                let verdict = pair.sides[there].on_piece(&piece);
+                match piece {
+                    Piece::Data { data, .. } => (verdict, Some(data)),
+                    Piece::Aborted { .. } => (verdict, None),
+                }
             }
-            Event::Aborted { message, .. } => (pair.sides[there].on_aborted(message), None),
             Event::Outcome {
                 stream,
                 message,

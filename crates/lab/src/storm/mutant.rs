@@ -1,7 +1,7 @@
 //! Storms in which one thing is not told as it happened. A checker that cannot fail checks nothing: for each rule there is a
 //! mutant that breaks it, and a test that sees it noticed.
 
-use punctual_proto::{Cancel, Delivery, Event, Outcome, StreamId, limits};
+use punctual_proto::{Cancel, Delivery, Event, Outcome, Piece, StreamId, limits};
 
 use super::model::{Entry, Model, Rule, fill};
 use super::{Choices, Pair, SeedChoices};
@@ -167,17 +167,12 @@ impl Mutator {
             Event::Message { data, .. } => sides[1 - side]
                 .look(data)
                 .is_some_and(|(_, entry)| self.fits_message(entry)),
-            Event::Chunk {
-                offset,
-                message_len,
-                data,
-                ..
-            } => match self.mutant {
+            Event::Piece(Piece::Aborted { .. }) => self.mutant == Mutant::AbortLost,
+            Event::Piece(piece) => match self.mutant {
                 Mutant::PieceTwice => true,
-                Mutant::PieceLost => offset + data.len() < *message_len,
+                Mutant::PieceLost => !piece.is_last(),
                 _ => false,
             },
-            Event::Aborted { .. } => self.mutant == Mutant::AbortLost,
             Event::Outcome {
                 message, outcome, ..
             } => sides[side]
@@ -291,10 +286,10 @@ impl Mutator {
                 std::iter::once((side, happening)).chain(held).collect()
             }
             // Where nothing comes, no piece does.
-            Event::Chunk { stream, .. } | Event::Aborted { stream, .. }
+            Event::Piece(piece)
                 if side == victim.side
                     && self.mutant == Mutant::Silence
-                    && stream.0 == victim.stream =>
+                    && piece.stream().0 == victim.stream =>
             {
                 Vec::new()
             }
@@ -391,37 +386,8 @@ fn delivery_of(
 }
 
 fn copy(happening: &Happening) -> Happening {
-    let event = match &happening.event {
-        Event::Message { stream, data } => Event::Message {
-            stream: *stream,
-            data: data.clone(),
-        },
-        Event::Chunk {
-            stream,
-            message,
-            offset,
-            message_len,
-            data,
-        } => Event::Chunk {
-            stream: *stream,
-            message: *message,
-            offset: *offset,
-            message_len: *message_len,
-            data: data.clone(),
-        },
-        Event::Outcome {
-            stream,
-            message,
-            outcome,
-        } => Event::Outcome {
-            stream: *stream,
-            message: *message,
-            outcome: *outcome,
-        },
-        _ => Event::Writable,
-    };
     Happening {
-        event,
+        event: happening.event.clone(),
         ..*happening
     }
 }

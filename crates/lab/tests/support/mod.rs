@@ -11,7 +11,8 @@ use punctual_lab::channel::{ChannelSpec, PathSpec, RttSplit};
 use punctual_lab::world::{Happening, HostId, LabAead, Moment, World};
 use punctual_policy::{Library, PolicyKind};
 use punctual_proto::{
-    EndpointConfig, Event, MessageId, Outcome, SendOptions, ServerConfig, ServerKey, SessionId,
+    EndpointConfig, Event, MessageId, Outcome, Piece, SendOptions, ServerConfig, ServerKey,
+    SessionId,
 };
 
 pub(crate) fn ms(ms: u64) -> Duration {
@@ -125,8 +126,8 @@ impl Duo {
                     message, outcome, ..
                 } => self.outcomes.push((message, outcome)),
                 Event::Closed { why } => self.closed.push((host, why)),
-                Event::Chunk { .. } => self.pieces += 1,
-                Event::Aborted { .. } => self.aborted += 1,
+                Event::Piece(Piece::Data { .. }) => self.pieces += 1,
+                Event::Piece(Piece::Aborted { .. }) => self.aborted += 1,
                 Event::Writable => self.writable += 1,
                 _ => {}
             }

@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 use core::net::SocketAddr;
 
-use super::{CloseCode, CloseReason, Event, Role, Session, Shared, State};
+use super::{CloseCode, CloseReason, Event, Piece, Role, Session, Shared, State};
 use crate::endpoint::Ecn;
 use crate::limits::{ABANDONS_PER_PACKET, EVENTS_MAX};
 use crate::message::{Head, Ready, Taken};
@@ -212,10 +212,10 @@ impl Session {
                 Ready::Aborted {
                     stream,
                     first_block,
-                } => self.push_event(Event::Aborted {
+                } => self.push_event(Event::Piece(Piece::Aborted {
                     stream: StreamId(stream),
                     message: first_block,
-                }),
+                })),
             }
         }
         Ok(())
@@ -229,15 +229,12 @@ impl Session {
         let (stream, order, first_block) = (arrived.stream, arrived.order, arrived.first_block);
         match self.traffic.incoming.judge(stream, order, first_block) {
             Verdict::Now => {
-                self.traffic
-                    .incoming
-                    .on_handed_on(stream, order, first_block);
                 if matches!(order, Order::Void(_)) {
                     shared.pool.give(arrived.data);
                 } else {
                     self.push_message(stream, arrived.data);
                 }
-                self.after_handing_on(stream, order, first_block, shared);
+                self.on_handed_on(stream, order, first_block, shared);
             }
             Verdict::Later => self.traffic.incoming.wait(arrived),
             Verdict::Never => {
@@ -261,11 +258,9 @@ impl Session {
         if offset == 0 {
             match self.traffic.incoming.judge(stream, order, first_block) {
                 Verdict::Now => {
+                    // It supersedes others from now on, and those behind it follow when it is whole.
                     if !matches!(order, Order::Sequence(_)) {
-                        self.traffic
-                            .incoming
-                            .on_handed_on(stream, order, first_block);
-                        self.after_handing_on(stream, order, first_block, shared);
+                        self.on_handed_on(stream, order, first_block, shared);
                     }
                 }
                 Verdict::Never => {
@@ -280,34 +275,35 @@ impl Session {
                 }
             }
         }
-        let is_last = offset + data.len() == head.message_len;
-        self.push_event(Event::Chunk {
+        let piece = Piece::Data {
             stream: StreamId(stream),
             message: first_block,
             offset,
             message_len: head.message_len,
             data,
-        });
+        };
+        let is_last = piece.is_last();
+        self.push_event(Event::Piece(piece));
         if is_last {
             self.statistics.messages_received += 1;
             if matches!(order, Order::Sequence(_)) {
-                self.traffic
-                    .incoming
-                    .on_handed_on(stream, order, first_block);
-                self.after_handing_on(stream, order, first_block, shared);
+                self.on_handed_on(stream, order, first_block, shared);
             }
         }
         Ok(())
     }
 
     /// What waited for a message follows it; what it supersedes goes.
-    fn after_handing_on(
+    fn on_handed_on(
         &mut self,
         stream: u16,
         order: Order,
         first_block: u64,
         shared: &mut Shared<'_>,
     ) {
+        self.traffic
+            .incoming
+            .on_handed_on(stream, order, first_block);
         match order {
             Order::None => {}
             Order::Sequence(_) | Order::Void(_) => {

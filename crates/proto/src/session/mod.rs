@@ -4,6 +4,7 @@
 mod acks;
 mod close;
 mod cut;
+mod event;
 mod fill;
 mod input;
 mod loss;
@@ -22,6 +23,7 @@ use core::net::SocketAddr;
 use core::time::Duration;
 
 pub use close::{CloseCode, CloseReason};
+pub use event::{Event, Piece};
 pub(crate) use output::KEY_UPDATE_PACKETS;
 pub(crate) use send::Content;
 pub use send::SendError;
@@ -37,64 +39,9 @@ use crate::path::{Path, Validation};
 use crate::pool::Pool;
 use crate::recovery::{Received, SentPackets};
 use crate::schedule::Schedule;
-use crate::stream::{Incoming, MessageId, Outcome, StreamId, Streams};
+use crate::stream::{Incoming, MessageId, Streams};
 use crate::time::Instant;
 use crate::wire::ConnectionId;
-
-/// What a session tells its application.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum Event {
-    /// The handshake is over; the peer has shown that it holds its keys and receives at its address.
-    Connected {
-        /// Who the client is, from its connect token; empty on a client and without a token.
-        identity: Vec<u8>,
-    },
-    /// A message has arrived.
-    Message {
-        /// Its stream.
-        stream: StreamId,
-        /// Its bytes. Give the buffer back with [`crate::Endpoint::recycle`] to spare an allocation.
-        data: Vec<u8>,
-    },
-    /// The next piece of a message that is larger than [`crate::limits::WHOLE_MAX`]. Pieces of one message come in order; the
-    /// last ends at `message_len`.
-    Chunk {
-        /// Its stream.
-        stream: StreamId,
-        /// Tells messages that come in pieces at the same time apart.
-        message: u64,
-        /// Bytes of the message before this piece.
-        offset: usize,
-        /// Bytes of the whole message.
-        message_len: usize,
-        /// The piece. Give the buffer back with [`crate::Endpoint::recycle`] to spare an allocation.
-        data: Vec<u8>,
-    },
-    /// Of a message that came in pieces no more follow: it was cancelled, superseded or given up.
-    Aborted {
-        /// Its stream.
-        stream: StreamId,
-        /// Which of them.
-        message: u64,
-    },
-    /// A message that was accepted has an outcome. Each gets exactly one.
-    Outcome {
-        /// Its stream.
-        stream: StreamId,
-        /// Which.
-        message: MessageId,
-        /// What became of it.
-        outcome: Outcome,
-    },
-    /// There is room again after `send` answered `Full`, or after `append` took less than all.
-    Writable,
-    /// The session is over; nothing follows.
-    Closed {
-        /// Why.
-        why: CloseReason,
-    },
-}
 
 /// Which end of the session this is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -365,9 +312,7 @@ impl Session {
         } else {
             self.traffic.events.pop_front()?
         };
-        if let Event::Message { data, .. } | Event::Chunk { data, .. } = &event {
-            self.traffic.waiting_bytes -= data.len();
-        }
+        self.traffic.waiting_bytes -= event.content_len();
         // `send` may have answered `Full` for the events alone: then no outcome comes that would tell of room.
         if self.traffic.events.len() == EVENTS_MAX / 2 {
             self.tell_writable_when_roomy();
@@ -378,7 +323,7 @@ impl Session {
     /// The first event that is no message. The end of the session stays behind the messages before it.
     fn pop_other(&mut self) -> Option<Event> {
         let events = &mut self.traffic.events;
-        let position = events.iter().position(|event| !is_content(event))?;
+        let position = events.iter().position(|event| !event.is_content())?;
         if position > 0 && matches!(events[position], Event::Closed { .. }) {
             return None;
         }
@@ -427,17 +372,7 @@ impl Session {
     }
 
     fn push_event(&mut self, event: Event) {
-        if let Event::Message { data, .. } | Event::Chunk { data, .. } = &event {
-            self.traffic.waiting_bytes += data.len();
-        }
+        self.traffic.waiting_bytes += event.content_len();
         self.traffic.events.push_back(event);
     }
-}
-
-/// What an application that does not keep up leaves waiting.
-const fn is_content(event: &Event) -> bool {
-    matches!(
-        event,
-        Event::Message { .. } | Event::Chunk { .. } | Event::Aborted { .. }
-    )
 }

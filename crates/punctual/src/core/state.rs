@@ -145,25 +145,7 @@ impl State {
             match event {
                 Event::Connected { identity } => self.on_connected(now, id, identity, core),
                 Event::Message { stream, data } => self.on_message(id, Message { stream, data }),
-                Event::Chunk {
-                    stream,
-                    message,
-                    offset,
-                    message_len,
-                    data,
-                } => {
-                    let piece = Piece::Data {
-                        stream,
-                        message,
-                        offset,
-                        message_len,
-                        data,
-                    };
-                    self.on_piece(now, id, piece);
-                }
-                Event::Aborted { stream, message } => {
-                    self.on_piece(now, id, Piece::Aborted { stream, message });
-                }
+                Event::Piece(piece) => self.on_piece(now, id, piece),
                 Event::Outcome {
                     stream,
                     message,

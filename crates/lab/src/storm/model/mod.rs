@@ -13,7 +13,6 @@ mod tests;
 
 use std::collections::BTreeMap;
 
-pub use pieces::Chunk;
 use punctual_proto::{
     Cancel, Delivery, MessageId, MissReason, Outcome, SendOptions, StreamConfig, StreamStats,
     WhenLate,

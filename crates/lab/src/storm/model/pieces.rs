@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use punctual_proto::limits;
+use punctual_proto::{Piece, limits};
 
 use super::{Model, Rule, Verdict, broken, read_number};
 
 #[derive(Debug)]
-enum Piece {
+enum Course {
     /// Its bytes so far, its length, and its number once that has come.
     Going(Vec<u8>, usize, Option<u64>),
     Complete,
@@ -16,16 +16,16 @@ enum Piece {
 
 /// Messages that came in pieces, by the receiver's name for them.
 #[derive(Debug, Default)]
-pub(super) struct Pieces(BTreeMap<u64, Piece>);
+pub(super) struct Pieces(BTreeMap<u64, Course>);
 
 impl Pieces {
     pub(super) fn check_settled(&self) -> Verdict {
         let going = self
             .0
             .iter()
-            .find(|(_, piece)| matches!(piece, Piece::Going(..)));
+            .find(|(_, course)| matches!(course, Course::Going(..)));
         match going {
-            Some((message, Piece::Going(bytes, len, number))) => broken(
+            Some((message, Course::Going(bytes, len, number))) => broken(
                 Rule::Pieces,
                 format!(
                     "{message} (message {number:?}) stays at {} of {len} bytes",
@@ -37,46 +37,37 @@ impl Pieces {
     }
 }
 
-/// A piece as it was handed on.
-#[derive(Debug, Clone, Copy)]
-pub struct Chunk<'a> {
-    /// The receiver's name for the message.
-    pub message: u64,
-    /// Where it belongs.
-    pub offset: usize,
-    /// Bytes of the message.
-    pub message_len: usize,
-    /// Its bytes.
-    pub data: &'a [u8],
-}
-
 impl Model {
-    /// A piece was handed on.
+    /// A piece was handed on, or no more follow.
     ///
     /// # Errors
     /// When it does not follow the one before, or its message must not come.
-    pub fn on_chunk(&mut self, stream: u16, chunk: &Chunk<'_>) -> Verdict {
-        let Chunk {
-            message,
-            offset,
-            message_len,
-            data,
-        } = *chunk;
+    pub fn on_piece(&mut self, piece: &Piece) -> Verdict {
+        let (stream, message, offset, message_len, data) = match piece {
+            Piece::Data {
+                stream,
+                message,
+                offset,
+                message_len,
+                data,
+            } => (stream.0, *message, *offset, *message_len, data),
+            Piece::Aborted { message, .. } => return self.on_aborted(*message),
+        };
         if message_len <= limits::WHOLE_MAX {
             return broken(
                 Rule::Pieces,
                 format!("{message} has {message_len} bytes, and comes in pieces"),
             );
         }
-        let piece =
+        let course =
             self.pieces
                 .0
                 .entry(message)
-                .or_insert(Piece::Going(Vec::new(), message_len, None));
-        let Piece::Going(bytes, len, number) = piece else {
+                .or_insert(Course::Going(Vec::new(), message_len, None));
+        let Course::Going(bytes, len, number) = course else {
             return broken(
                 Rule::Pieces,
-                format!("{message} goes on, and was {piece:?}"),
+                format!("{message} goes on, and was {course:?}"),
             );
         };
         if *len != message_len || bytes.len() != offset || offset + data.len() > message_len {
@@ -105,8 +96,8 @@ impl Model {
         if !is_complete {
             return Ok(());
         }
-        match self.pieces.0.insert(message, Piece::Complete) {
-            Some(Piece::Going(bytes, _, Some(number))) => {
+        match self.pieces.0.insert(message, Course::Complete) {
+            Some(Course::Going(bytes, _, Some(number))) => {
                 self.check_genuine(number, stream, &bytes)?;
                 self.on_whole(number)
             }
@@ -114,13 +105,10 @@ impl Model {
         }
     }
 
-    /// No more pieces of a message follow.
-    ///
-    /// # Errors
-    /// When none had come, or all had.
-    pub fn on_aborted(&mut self, message: u64) -> Verdict {
-        match self.pieces.0.insert(message, Piece::Aborted) {
-            Some(Piece::Going(_, _, number)) => {
+    /// No more pieces of a message follow: none having come, or all, would be wrong.
+    fn on_aborted(&mut self, message: u64) -> Verdict {
+        match self.pieces.0.insert(message, Course::Aborted) {
+            Some(Course::Going(_, _, number)) => {
                 if let Some(number) = number {
                     self.on_piece_aborted(number);
                 }
