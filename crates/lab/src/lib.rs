@@ -5,10 +5,11 @@
 //! [`world`] runs the shipping protocol over such channels and shared links in virtual time; [`rival`] is what it shares them
 //! with; [`simulate`] is the workload that measures it.
 //! [`scenario`] reads files that describe several streams in many sessions, draws their messages and counts what becomes of them.
-//! [`relay`] puts the channels between real sockets.
-//! Nothing but the relay reads a clock or opens a socket: time is an argument and chance comes from a seed ([`chance`]).
+//! [`relay`] puts the channels between real sockets; [`arm`] is what can be compared over such networks.
+//! Nothing but these reads a clock or opens a socket: time is an argument and chance comes from a seed ([`chance`]).
 #![forbid(unsafe_code)]
 
+pub mod arm;
 pub mod chance;
 pub mod channel;
 pub mod profile;
