@@ -12,6 +12,8 @@
 pub mod arm;
 pub mod chance;
 pub mod channel;
+#[cfg(target_os = "linux")]
+pub mod emulator;
 pub mod profile;
 pub mod relay;
 pub mod report;

@@ -6,20 +6,29 @@
 //! [`Task`]; messages begin with a stamp, which the arm need not know of.
 //!
 //! Everything that is measured is measured outside of the arms: latency by the stamps, bytes and packets by the network.
-//! `sockets.rs` is what arms over UDP share: many sockets and one wait.
+//! `contest.rs` plays messages through several arms at once. `tcp.rs` is the arm that every kernel has; `sockets.rs` is what arms
+//! over UDP share: many sockets and one wait.
 
+#[cfg(unix)]
+mod contest;
 mod places;
 mod sockets;
+#[cfg(unix)]
+mod tcp;
 
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests;
 
 use std::fmt;
 use std::io;
 use std::time::{Duration, Instant};
 
+#[cfg(unix)]
+pub use contest::{Contest, Entry, MESSAGE_MIN, NEVER, Phase, Played, play};
 pub use places::Places;
 pub use sockets::{Datagrams, SocketId};
+#[cfg(unix)]
+pub use tcp::Tcp;
 
 /// A transport with its settings.
 pub trait Arm: Send + Sync {

@@ -1,7 +1,7 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddrV4};
 use std::time::{Duration, Instant};
 
-use super::{Datagrams, Places};
+use super::{Arm, Contest, Datagrams, Entry, NEVER, Places, Sender, Task, Tcp, play};
 
 #[test]
 fn a_flow_is_told_by_its_address() {
@@ -45,4 +45,68 @@ fn what_one_turn_leaves_unread_is_read_in_the_next() {
         sockets.wait(until, collect).unwrap();
     }
     assert_eq!(seen, (0..100).collect::<Vec<u8>>());
+}
+
+#[test]
+fn every_message_of_a_contest_arrives_once() {
+    for sender in [Sender::Server, Sender::Client] {
+        let contest = Contest {
+            task: Task {
+                sender,
+                message_bytes: 2048,
+                interval: Duration::from_millis(5),
+                deadline: Duration::from_millis(100),
+                on_time: 0.999,
+                rtt: Duration::from_millis(1),
+            },
+            messages: 40,
+            connect_max: Duration::from_secs(10),
+            drain: Duration::from_millis(100),
+            seed: 1,
+        };
+        let arms = [&Tcp::ALL[0], &Tcp::ALL[3]];
+        let entry = |(port, arm)| Entry {
+            arm: arm as &dyn Arm,
+            places: Places::loopback(port, 3),
+            enter: &|_| Ok(()),
+        };
+        let first = if sender == Sender::Server {
+            45_311
+        } else {
+            45_321
+        };
+        let entries: Vec<_> = (first..).zip(arms).map(entry).collect();
+        let played = play(&contest, &entries, |_| true).unwrap();
+        assert_eq!(played.len(), 2);
+        for played in played {
+            assert_eq!(played.latencies_us.len(), 3);
+            let missing = played.latencies_us.iter().flatten();
+            assert_eq!(missing.filter(|&&latency| latency == NEVER).count(), 0);
+            assert_eq!((played.duplicates, played.corrupt), (0, 0));
+            assert_eq!((played.refused, played.unconnected), (0, 0));
+        }
+    }
+}
+
+#[test]
+fn a_port_in_use_is_named() {
+    let places = Places::loopback(45_331, 1);
+    let _taken = std::net::TcpListener::bind(places.server()).unwrap();
+    let task = Task {
+        sender: Sender::Server,
+        message_bytes: 100,
+        interval: Duration::from_secs(1),
+        deadline: Duration::from_secs(1),
+        on_time: 0.99,
+        rtt: Duration::ZERO,
+    };
+    let error = Tcp::ALL[0]
+        .server(&places, &task)
+        .err()
+        .unwrap()
+        .to_string();
+    assert!(
+        error.contains("listening on TCP 127.0.0.1:45331"),
+        "{error}"
+    );
 }

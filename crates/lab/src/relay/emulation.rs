@@ -106,7 +106,7 @@ impl Emulation {
 
     /// When the next packet is due.
     pub(super) fn next_due_us(&self) -> Option<u64> {
-        self.queue.next_due_us()
+        self.queue.next_due()
     }
 
     /// Packets that the paths lost.

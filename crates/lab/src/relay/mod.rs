@@ -38,6 +38,7 @@ use crate::channel::PathSpec;
 use crate::stats::Latencies;
 use crate::world::Forward;
 use emulation::{Emulation, Way};
+pub(crate) use queue::{DelayQueue, PACKETS_MAX};
 
 /// One contender's two ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,11 +4,11 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 /// Most packets under way. At ten thousand packets a second and a second of delay a tenth of it is used.
-pub(super) const PACKETS_MAX: usize = 1 << 17;
+pub(crate) const PACKETS_MAX: usize = 1 << 17;
 
 /// A heap of keys; the packets lie beside it, in buffers that are used again.
 #[derive(Debug)]
-pub(super) struct DelayQueue<Label> {
+pub(crate) struct DelayQueue<Label> {
     /// (due, number of the packet, place).
     heap: BinaryHeap<Reverse<(u64, u64, usize)>>,
     places: Vec<(Label, Vec<u8>)>,
@@ -18,7 +18,7 @@ pub(super) struct DelayQueue<Label> {
 }
 
 impl<Label: Copy> DelayQueue<Label> {
-    pub(super) fn new(packets_max: usize) -> Self {
+    pub(crate) fn new(packets_max: usize) -> Self {
         Self {
             heap: BinaryHeap::new(),
             places: Vec::new(),
@@ -29,7 +29,7 @@ impl<Label: Copy> DelayQueue<Label> {
     }
 
     /// Takes a copy of a packet; false when there is no room for it.
-    pub(super) fn push(&mut self, due_us: u64, label: Label, datagram: &[u8]) -> bool {
+    pub(crate) fn push(&mut self, due: u64, label: Label, datagram: &[u8]) -> bool {
         if self.heap.len() >= self.packets_max {
             return false;
         }
@@ -45,22 +45,22 @@ impl<Label: Copy> DelayQueue<Label> {
         bytes.clear();
         bytes.extend_from_slice(datagram);
         self.pushed += 1;
-        self.heap.push(Reverse((due_us, self.pushed, place)));
+        self.heap.push(Reverse((due, self.pushed, place)));
         true
     }
 
-    pub(super) fn next_due_us(&self) -> Option<u64> {
+    pub(crate) fn next_due(&self) -> Option<u64> {
         self.heap.peek().map(|entry| entry.0.0)
     }
 
     /// The next packet that is due by now, when it was due, and its label.
-    pub(super) fn pop_due(&mut self, now_us: u64) -> Option<(u64, Label, &[u8])> {
-        if self.next_due_us()? > now_us {
+    pub(crate) fn pop_due(&mut self, now_us: u64) -> Option<(u64, Label, &[u8])> {
+        if self.next_due()? > now_us {
             return None;
         }
-        let Reverse((due_us, _, place)) = self.heap.pop()?;
+        let Reverse((due, _, place)) = self.heap.pop()?;
         self.free.push(place);
         let (label, bytes) = &self.places[place];
-        Some((due_us, *label, bytes))
+        Some((due, *label, bytes))
     }
 }

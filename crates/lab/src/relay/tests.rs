@@ -51,7 +51,7 @@ fn packets_leave_when_due_and_in_order() {
     assert!(queue.push(10, 'a', &[1, 1]));
     assert!(queue.push(10, 'b', &[2]));
     assert!(!queue.push(5, 'd', &[4]), "no room for a fourth");
-    assert_eq!(queue.next_due_us(), Some(10));
+    assert_eq!(queue.next_due(), Some(10));
     assert_eq!(queue.pop_due(9), None);
     assert_eq!(queue.pop_due(12), Some((10, 'a', &[1, 1][..])));
     assert_eq!(queue.pop_due(12), Some((10, 'b', &[2][..])));
@@ -59,7 +59,7 @@ fn packets_leave_when_due_and_in_order() {
     assert!(queue.push(20, 'e', &[5]), "a place is free again");
     assert_eq!(queue.pop_due(40), Some((20, 'e', &[5][..])));
     assert_eq!(queue.pop_due(40), Some((30, 'c', &[3][..])));
-    assert_eq!(queue.next_due_us(), None);
+    assert_eq!(queue.next_due(), None);
 }
 
 /// Goal: lanes that send alike fare alike.   Method: two lanes send the same over a path with bursts and varying delay.

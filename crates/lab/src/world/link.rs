@@ -69,13 +69,13 @@ pub struct Link {
 }
 
 /// A packet that a link carries.
-pub(super) struct Passage {
-    pub(super) wait: Duration,
-    pub(super) is_marked: bool,
+pub(crate) struct Passage {
+    pub(crate) wait: Duration,
+    pub(crate) is_marked: bool,
 }
 
 impl Link {
-    pub(super) fn new(spec: LinkSpec) -> Self {
+    pub(crate) fn new(spec: LinkSpec) -> Self {
         Self {
             spec,
             queue: ConstantQueue::new(spec.rate_bits_per_second, spec.queue_bytes),
@@ -121,7 +121,7 @@ impl Link {
     }
 
     /// A packet of `bytes` (headers included) comes; None when the queue is full.
-    pub(super) fn offer(&mut self, now: Moment, bytes: usize, is_capable: bool) -> Option<Passage> {
+    pub(crate) fn offer(&mut self, now: Moment, bytes: usize, is_capable: bool) -> Option<Passage> {
         self.integrate(now.0);
         let backlog_ns = self.queue.backlog_ns(now.0);
         let Some(wait_ns) = self.queue.wait_ns(now.0, bytes as u64) else {

@@ -1,0 +1,180 @@
+//! What is written down on request: the packets that were dropped, and all packets.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use pcap_file::pcap::{PcapHeader, PcapPacket, PcapWriter};
+use pcap_file::{DataLink, TsResolution};
+
+use super::packet::Header;
+use super::{EmulatorError, Site};
+use crate::channel::LossReason;
+
+/// A CSV file with a line for each packet that was dropped, in order.
+#[derive(Debug)]
+pub struct DropLog {
+    name: String,
+    file: BufWriter<File>,
+}
+
+impl DropLog {
+    /// Makes the file, in place of one that was there.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn create(path: &Path) -> Result<Self, EmulatorError> {
+        let name = path.display().to_string();
+        let file = File::create(path).map(BufWriter::new);
+        let mut log = Self {
+            file: file.map_err(failed(&name))?,
+            name,
+        };
+        log.write("time_s,from,client,reason,bytes,protocol,source,destination,tcp_sequence\n")?;
+        Ok(log)
+    }
+
+    /// A packet was dropped.
+    pub(super) fn record(
+        &mut self,
+        at_us: u64,
+        from: Site,
+        client: usize,
+        why: Dropped,
+        packet: &[u8],
+    ) -> Result<(), EmulatorError> {
+        let Some(header) = Header::read(packet) else {
+            return Ok(());
+        };
+        let (source, destination) = match header.ports(packet) {
+            None => (header.source.to_string(), header.destination.to_string()),
+            Some((from, to)) => {
+                let with = |address, port| std::net::SocketAddr::new(address, port).to_string();
+                (with(header.source, from), with(header.destination, to))
+            }
+        };
+        let sequence = header.sequence(packet).map(|number| number.to_string());
+        let line = format!(
+            "{}.{:06},{},{client},{},{},{},{source},{destination},{}\n",
+            at_us / 1_000_000,
+            at_us % 1_000_000,
+            from.name(),
+            why.name(),
+            packet.len(),
+            header.protocol_name(),
+            sequence.unwrap_or_default()
+        );
+        self.write(&line)
+    }
+
+    fn write(&mut self, line: &str) -> Result<(), EmulatorError> {
+        self.file
+            .write_all(line.as_bytes())
+            .map_err(failed(&self.name))
+    }
+
+    pub(super) fn finish(&mut self) -> Result<(), EmulatorError> {
+        self.file.flush().map_err(failed(&self.name))
+    }
+}
+
+/// Why a packet was dropped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Dropped {
+    /// By the path.
+    Path(LossReason),
+    /// By the shared link, whose queue was full.
+    Link,
+}
+
+impl Dropped {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Path(LossReason::Random) => "random",
+            Self::Path(LossReason::Burst) => "burst",
+            Self::Path(LossReason::Blackout) => "blackout",
+            Self::Path(LossReason::Trace) => "trace",
+            Self::Path(LossReason::Queue) => "queue",
+            Self::Link => "link",
+        }
+    }
+}
+
+/// Two pcap files (raw IP, nanoseconds): all packets as they leave and reach each side, as captures there would have them.
+#[derive(Debug)]
+pub struct Capture {
+    sites: [CaptureFile; super::SITES],
+}
+
+struct CaptureFile {
+    name: String,
+    writer: PcapWriter<BufWriter<File>>,
+}
+
+/// Bytes of a packet that are kept: all of any that there is.
+const SNAPLEN: u32 = 65_535;
+
+impl Capture {
+    /// Makes `client.pcap` and `server.pcap` in a directory, in place of those that were there.
+    ///
+    /// # Errors
+    /// When they cannot be written.
+    pub fn create(directory: &Path) -> Result<Self, EmulatorError> {
+        let create = |site: Site| {
+            let path = directory.join(format!("{}.pcap", site.name()));
+            let name = path.display().to_string();
+            let header = PcapHeader {
+                snaplen: SNAPLEN,
+                datalink: DataLink::RAW,
+                ts_resolution: TsResolution::NanoSecond,
+                ..PcapHeader::default()
+            };
+            let file = File::create(path).map_err(failed(&name))?;
+            let writer = PcapWriter::with_header(BufWriter::new(file), header)
+                .map_err(|error| failed(&name)(io::Error::other(error)))?;
+            Ok(CaptureFile { name, writer })
+        };
+        Ok(Self {
+            sites: [create(Site::Client)?, create(Site::Server)?],
+        })
+    }
+
+    /// A packet leaves or reaches a side.
+    pub(super) fn record(
+        &mut self,
+        site: Site,
+        since_start: Duration,
+        start: SystemTime,
+        packet: &[u8],
+    ) -> Result<(), EmulatorError> {
+        let epoch = start.duration_since(UNIX_EPOCH).unwrap_or_default();
+        let file = &mut self.sites[site as usize];
+        let packet = PcapPacket::new(epoch + since_start, packet.len() as u32, packet);
+        match file.writer.write_packet(&packet) {
+            Ok(_) => Ok(()),
+            Err(error) => Err(failed(&file.name)(io::Error::other(error))),
+        }
+    }
+
+    pub(super) fn finish(self) -> Result<(), EmulatorError> {
+        for file in self.sites {
+            let name = file.name;
+            file.writer.into_writer().flush().map_err(failed(&name))?;
+        }
+        Ok(())
+    }
+}
+
+impl std::fmt::Debug for CaptureFile {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("CaptureFile")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
+}
+
+fn failed(name: &str) -> impl FnOnce(io::Error) -> EmulatorError {
+    let name = name.to_owned();
+    move |source| EmulatorError::File { name, source }
+}
