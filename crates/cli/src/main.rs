@@ -2,7 +2,7 @@
 //!
 //! Shared by all: `arguments` (reads the command line), `values` (what flags accept), `failure` (what went wrong, what to do
 //! next, exit codes), `output` (tables, JSON and files), `progress` (a bar on standard error), `interrupt` (Ctrl-C),
-//! `scoreboard` (policies as columns), `key_file` (secrets in files).
+//! `scoreboard` (policies as columns), `tables` (policies solved ahead), `key_file` (secrets in files).
 #![forbid(unsafe_code)]
 
 mod arguments;
@@ -18,6 +18,7 @@ mod progress;
 mod scoreboard;
 mod send;
 mod serve;
+mod tables;
 mod token;
 mod values;
 

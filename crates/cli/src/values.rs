@@ -75,6 +75,12 @@ pub(crate) fn millis(text: &str) -> Result<Duration, String> {
     number(text, fits, "milliseconds from 0 to 3600000").map(|ms| Duration::from_secs_f64(ms / 1e3))
 }
 
+/// Seconds, from 0.1 to a day.
+pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
+    let fits = |value| (0.1..=86_400.0).contains(&value);
+    number(text, fits, "seconds from 0.1 to 86400").map(Duration::from_secs_f64)
+}
+
 /// Milliseconds, from 0.001 to an hour.
 pub(crate) fn millis_above_zero(text: &str) -> Result<Duration, String> {
     let fits = |value| (0.001..=3_600_000.0).contains(&value);

@@ -9,6 +9,8 @@
 //! Nothing but these reads a clock or opens a socket: time is an argument and chance comes from a seed ([`chance`]).
 #![forbid(unsafe_code)]
 
+#[cfg(target_os = "linux")]
+pub mod arena;
 pub mod arm;
 pub mod chance;
 pub mod channel;

@@ -12,8 +12,7 @@ use punctual_net::clock::Clock;
 use punctual_net::crypto::AwsLc;
 use punctual_net::entropy;
 use punctual_net::udp::{Driver, Socket, SocketOptions};
-use punctual_policy::{Library, PolicyKind};
-use punctual_proto::{EndpointConfig, ServerConfig, ServerKey, limits};
+use punctual_proto::{EndpointConfig, ServerConfig, ServerKey};
 
 use super::board::Board;
 use super::clients::{CONNECT_EVERY, Clients, Received};
@@ -22,6 +21,7 @@ use super::settings::{POLICIES, Settings};
 use super::view::View;
 use crate::failure::Failure;
 use crate::interrupt;
+use crate::tables;
 
 /// How long clients may take to connect once all have begun. Each of them tries for 5 s.
 const CONNECT_MAX: Duration = Duration::from_secs(6);
@@ -64,7 +64,8 @@ impl Stage {
         let mut clients = Vec::new();
         let mut lanes = Vec::new();
         for kind in POLICIES {
-            let policies = library(kind, settings);
+            let miss_target = settings.send_options().miss_target();
+            let policies = tables::library(kind, settings.message_bytes, miss_target);
             let aead = Arc::new(AwsLc);
             let server_config = ServerConfig::new(key.clone());
             let server = EndpointConfig::server(aead.clone(), policies.clone(), server_config);
@@ -199,23 +200,6 @@ fn drain(board: &Board, course: Course, view: &mut View) {
         thread::sleep(LOOK_EVERY);
     }
     view.show_draining(board);
-}
-
-/// The tables of a policy, for every way in which it may cut these messages.
-fn library(kind: PolicyKind, settings: &Settings) -> Arc<Library> {
-    // A packet carries some 50 bytes besides its symbol; a dozen symbols above the least are considered.
-    let least = settings
-        .message_bytes
-        .div_ceil(usize::from(limits::MTU_MAX) - 50);
-    let most = settings
-        .message_bytes
-        .div_ceil(usize::from(limits::MTU_MIN) - 50)
-        + 12;
-    let within = |symbols: usize| symbols.clamp(1, limits::SOURCE_SYMBOLS_MAX) as u8;
-    let policies = Library::new(kind);
-    let miss_target = settings.send_options().miss_target();
-    policies.prepare(miss_target, within(least)..=within(most));
-    Arc::new(policies)
 }
 
 fn driver(config: EndpointConfig, clock: Clock) -> Result<Driver, Failure> {

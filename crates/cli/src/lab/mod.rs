@@ -3,10 +3,16 @@
 //! `simulate.rs` and `replay.rs` say over which network; `network.rs` has what both can add to it, `workload.rs` what is
 //! sent, `measure.rs` runs it and reports. `scenario.rs` has all of that from a file; `thin_streams.rs` is a study of its own.
 
+#[cfg(target_os = "linux")]
+mod arms;
 mod measure;
 mod network;
+#[cfg(target_os = "linux")]
+mod networks;
 mod replay;
 mod scenario;
+#[cfg(target_os = "linux")]
+mod scorecard;
 mod simulate;
 mod thin_streams;
 mod workload;
@@ -19,6 +25,8 @@ pub(crate) enum Command {
     Simulate(Box<simulate::Args>),
     Replay(Box<replay::Args>),
     ThinStreams(thin_streams::Args),
+    #[cfg(target_os = "linux")]
+    Scorecard(Box<scorecard::Args>),
 }
 
 /// Runs the command.
@@ -27,5 +35,7 @@ pub(crate) fn run(command: Command) -> Result<(), Failure> {
         Command::Simulate(args) => simulate::run(*args),
         Command::Replay(args) => replay::run(*args),
         Command::ThinStreams(args) => thin_streams::run(&args),
+        #[cfg(target_os = "linux")]
+        Command::Scorecard(args) => scorecard::run(&args),
     }
 }

@@ -6,6 +6,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, Write};
+use std::net::Ipv6Addr;
 use std::os::fd::AsFd;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -140,7 +141,10 @@ fn make_here(
         .set_nonblocking(true)
         .map_err(EmulatorError::system("setting up a TUN device"))?;
     let has_v6 = mtu >= MTU_V6 && fs::exists("/proc/sys/net/ipv6").unwrap_or(false);
-    ip(&addresses(site, stack, has_v6))?;
+    ip("-4", &addresses(site, stack))?;
+    if has_v6 {
+        ip("-6", &addresses_v6(site, stack))?;
+    }
     // What one connection learned is not to help the next: every run begins alike.
     set("tcp_no_metrics_save", "1")?;
     for (name, value) in &stack.sysctls {
@@ -151,36 +155,41 @@ fn make_here(
 }
 
 /// What `ip` is to do. All clients' addresses are local ones, without being listed.
-fn addresses(site: Site, stack: &Stack, has_v6: bool) -> String {
-    let control = stack.congestion_control.as_ref();
-    let control = control.map_or(String::new(), |name| format!(" congctl {name}"));
-    let (own, own_v6) = match site {
-        Site::Client => {
-            let first = std::net::Ipv6Addr::from_bits(CLIENTS_V6.to_bits() + 1);
-            (FIRST_CLIENT, first)
-        }
-        Site::Server => (SERVER, SERVER_V6),
+fn addresses(site: Site, stack: &Stack) -> String {
+    let control = congestion_control(stack);
+    let (own, clients) = match site {
+        Site::Client => (FIRST_CLIENT, "route add local 10.128.0.0/9 dev lo\n"),
+        Site::Server => (SERVER, ""),
     };
-    let mut lines = format!(
-        "link set lo up\naddress add {own}/32 dev {DEVICE}\nroute add default dev {DEVICE} src {own}{control}\n"
-    );
-    if site == Site::Client {
-        lines += "route add local 10.128.0.0/9 dev lo\n";
-    }
-    if has_v6 {
-        lines += &format!("address add {own_v6}/128 dev {DEVICE} nodad\n");
-        lines += &format!("-6 route add default dev {DEVICE} src {own_v6}{control}\n");
-        if site == Site::Client {
-            lines += &format!("-6 route add local {CLIENTS_V6}/64 dev lo\n");
-        }
-    }
-    lines
+    format!(
+        "link set lo up\naddress add {own}/32 dev {DEVICE}\nroute add default dev {DEVICE} src {own}{control}\n{clients}"
+    )
 }
 
-fn ip(lines: &str) -> Result<(), EmulatorError> {
+/// The same for IPv6.
+fn addresses_v6(site: Site, stack: &Stack) -> String {
+    let control = congestion_control(stack);
+    let (own, clients) = match site {
+        Site::Client => (
+            Ipv6Addr::from_bits(CLIENTS_V6.to_bits() + 1),
+            format!("route add local {CLIENTS_V6}/64 dev lo\n"),
+        ),
+        Site::Server => (SERVER_V6, String::new()),
+    };
+    format!(
+        "address add {own}/128 dev {DEVICE} nodad\nroute add default dev {DEVICE} src {own}{control}\n{clients}"
+    )
+}
+
+fn congestion_control(stack: &Stack) -> String {
+    let control = stack.congestion_control.as_ref();
+    control.map_or(String::new(), |name| format!(" congctl {name}"))
+}
+
+fn ip(family: &str, lines: &str) -> Result<(), EmulatorError> {
     let run = || -> io::Result<std::process::Output> {
         let mut child = Command::new("ip")
-            .args(["-batch", "-"])
+            .args([family, "-batch", "-"])
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())

@@ -33,7 +33,9 @@ impl Site {
         }
     }
 
-    pub(super) const fn other(self) -> Self {
+    /// The side across.
+    #[must_use]
+    pub const fn other(self) -> Self {
         match self {
             Self::Client => Self::Server,
             Self::Server => Self::Client,
@@ -56,6 +58,32 @@ pub struct PathCounts {
     pub marked: u64,
 }
 
+impl PathCounts {
+    /// With those of another.
+    #[must_use]
+    pub const fn plus(&self, other: &Self) -> Self {
+        Self {
+            packets: self.packets + other.packets,
+            bytes: self.bytes + other.bytes,
+            dropped: self.dropped + other.dropped,
+            duplicated: self.duplicated + other.duplicated,
+            marked: self.marked + other.marked,
+        }
+    }
+
+    /// Without those that were there before.
+    #[must_use]
+    pub const fn since(&self, before: &Self) -> Self {
+        Self {
+            packets: self.packets - before.packets,
+            bytes: self.bytes - before.bytes,
+            dropped: self.dropped - before.dropped,
+            duplicated: self.duplicated - before.duplicated,
+            marked: self.marked - before.marked,
+        }
+    }
+}
+
 /// What became of a cable's packets.
 #[derive(Debug, Clone, Default)]
 pub struct Counts {
@@ -74,16 +102,8 @@ pub struct Counts {
 impl Counts {
     /// All paths together, of packets that a side sent.
     pub fn total(&self, from: Site) -> PathCounts {
-        let mut total = PathCounts::default();
-        for path in &self.paths {
-            let counts = &path[from as usize];
-            total.packets += counts.packets;
-            total.bytes += counts.bytes;
-            total.dropped += counts.dropped;
-            total.duplicated += counts.duplicated;
-            total.marked += counts.marked;
-        }
-        total
+        let paths = self.paths.iter().map(|path| &path[from as usize]);
+        paths.fold(PathCounts::default(), |sum, path| sum.plus(path))
     }
 }
 

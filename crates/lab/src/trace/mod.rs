@@ -144,6 +144,11 @@ pub struct Trace {
 }
 
 impl Trace {
+    /// Whether it says how long packets took: a recording of capacity does not.
+    pub const fn has_delays(&self) -> bool {
+        matches!(self.content, Content::Samples(_))
+    }
+
     /// Reads a file.
     pub fn open(path: &Path) -> Result<Self, TraceError> {
         let name = path.display().to_string();

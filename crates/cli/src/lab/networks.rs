@@ -1,0 +1,112 @@
+//! Networks by name: built-in paths, recordings, directories of recordings, and the networks of scenario files.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use punctual_lab::channel::PathSpec;
+use punctual_lab::profile::Profile;
+use punctual_lab::scenario::Scenario;
+use punctual_lab::trace::{PathOptions, Trace};
+
+use crate::failure::Failure;
+
+/// A network to play on.
+pub(super) struct NamedNetwork {
+    /// For tables: the built-in name, or the file's.
+    pub(super) name: String,
+    /// The path of each client.
+    pub(super) path: PathSpec,
+}
+
+/// Files of one directory, at most: more is a wrong directory.
+const FILES_MAX: usize = 1000;
+
+/// The networks of a list of names.
+pub(super) fn by_names(names: &[String]) -> Result<Vec<NamedNetwork>, Failure> {
+    let mut networks = Vec::new();
+    for name in names {
+        let path = Path::new(name);
+        if let Ok(profile) = name.parse::<Profile>() {
+            networks.push(NamedNetwork {
+                name: name.clone(),
+                path: profile.path(),
+            });
+        } else if path.is_dir() {
+            for file in recordings(path)? {
+                networks.push(recording(&file)?);
+            }
+        } else if path
+            .extension()
+            .is_some_and(|extension| extension == "toml")
+        {
+            let scenario = Scenario::open(path).map_err(Failure::bad_input)?;
+            networks.push(NamedNetwork {
+                name: scenario.name,
+                path: scenario.path,
+            });
+        } else if path.exists() {
+            networks.push(recording(path)?);
+        } else {
+            let profiles = Profile::ALL.map(Profile::name).join(", ");
+            return Err(Failure::bad_input(format_args!(
+                "there is no network {name}: name a file, a directory, or one of {profiles}"
+            )));
+        }
+    }
+    Ok(networks)
+}
+
+fn recording(file: &Path) -> Result<NamedNetwork, Failure> {
+    let trace = Trace::open(file).map_err(Failure::bad_input)?;
+    let path = trace
+        .path(&PathOptions::for_trace(&trace))
+        .map_err(Failure::bad_input)?;
+    let parent = file.parent().and_then(Path::file_name);
+    let stem = file.file_stem().unwrap_or_default().to_string_lossy();
+    let name = match parent {
+        Some(parent) => format!("{}/{stem}", parent.to_string_lossy()),
+        None => stem.into_owned(),
+    };
+    Ok(NamedNetwork { name, path })
+}
+
+/// The files below a directory that hold delays and losses, in order of their names.
+fn recordings(directory: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let unreadable = |error| {
+        Failure::bad_input(format_args!(
+            "{} cannot be read: {error}",
+            directory.display()
+        ))
+    };
+    let mut files = Vec::new();
+    let mut left = vec![directory.to_owned()];
+    while let Some(directory) = left.pop() {
+        for entry in fs::read_dir(directory).map_err(unreadable)? {
+            let path = entry.map_err(unreadable)?.path();
+            if path.is_dir() {
+                left.push(path);
+            } else if Trace::open(&path).is_ok_and(|trace| trace.has_delays()) {
+                files.push(path);
+            }
+            if files.len() > FILES_MAX {
+                return Err(Failure::bad_input(format_args!(
+                    "there are more than {FILES_MAX} recordings: name them one by one"
+                )));
+            }
+        }
+    }
+    files.sort();
+    if files.is_empty() {
+        return Err(Failure::bad_input(format_args!(
+            "{} has no recordings of delays",
+            directory.display()
+        )));
+    }
+    Ok(files)
+}
+
+/// The kernel's name and version, which are part of every result of its TCP.
+pub(super) fn kernel() -> String {
+    let read = |name| fs::read_to_string(format!("/proc/sys/kernel/{name}")).unwrap_or_default();
+    format!("{} {}", read("ostype").trim(), read("osrelease").trim())
+}

@@ -1,0 +1,217 @@
+//! Numbers of an arm, with intervals: whole flows are resampled, since messages of a flow share its path.
+
+use serde::Serialize;
+
+use super::ArmRun;
+use crate::arm::{NEVER, Played};
+use crate::chance::{Chance, Purpose};
+use crate::emulator::PathCounts;
+use crate::stats::{Cluster, Interval, Latencies, LatencyMs, share_interval};
+
+/// Draws of the bootstrap: the ends of a 95 % interval within a percent of probability.
+const ROUNDS: u64 = 1000;
+
+/// How an arm did.
+#[derive(Debug, Clone, Serialize)]
+pub struct ArmFigures {
+    /// Its name.
+    pub arm: String,
+    /// How it is tuned.
+    pub settings: String,
+    /// Messages that it was to carry.
+    pub messages: u64,
+    /// Messages that it did not take.
+    pub messages_refused: u64,
+    /// Messages that never arrived, those refused among them.
+    pub messages_lost: u64,
+    /// Messages that arrived twice.
+    pub messages_duplicated: u64,
+    /// Flows without a connection when the messages began.
+    pub flows_unconnected: u32,
+    /// From sending to arrival.
+    pub latency_ms: LatencyMs,
+    /// 95 % interval of the 99 % quantile.
+    pub latency_p99_ms_95: Option<Interval>,
+    /// 95 % interval of the 99.9 % quantile.
+    pub latency_p99_9_ms_95: Option<Interval>,
+    /// Share of messages within the deadline.
+    pub on_time_share: f64,
+    /// Its 95 % interval.
+    pub on_time_share_95: Interval,
+    /// IP packets in the way of the messages, for each message.
+    pub packets_per_message: f64,
+    /// IP packets in the way back, for each message.
+    pub packets_back_per_message: f64,
+    /// IP bytes in the way of the messages beyond the messages' own, as a share of those.
+    pub total_overhead: f64,
+    /// The same of the way back.
+    pub total_overhead_back: f64,
+    /// IP bytes in the way of the messages beyond those that the same arm sent where nothing was lost, as a share of the messages'
+    /// bytes; None when it was not played there.
+    pub recovery_overhead: Option<f64>,
+    /// Time that both sides' threads computed, the kernel's part on their behalf among it.
+    pub cpu_us_per_message: f64,
+    /// Packets that the machine, not the network, dropped.
+    pub spoilt_packets: u64,
+}
+
+impl ArmFigures {
+    /// Of a run with messages of so many bytes and a deadline; `lossless`: the same arm over the same paths without loss.
+    pub fn new(
+        run: &ArmRun,
+        message_bytes: usize,
+        deadline_us: u32,
+        lossless: Option<&ArmRun>,
+    ) -> Self {
+        let played = &run.played;
+        let mut latencies = Latencies::default();
+        for &latency in played.latencies_us.iter().flatten() {
+            match latency {
+                NEVER => latencies.record_lost(),
+                latency => latencies.record(u64::from(latency)),
+            }
+        }
+        let messages = latencies.messages();
+        let per_message = |value: f64| value / messages.max(1) as f64;
+        let on_time = clusters(played, deadline_us);
+        let hits: u64 = on_time.iter().map(|flow| flow.hits).sum();
+        let overhead = |bytes: u64, messages: u64| {
+            let content = (messages * message_bytes as u64).max(1) as f64;
+            bytes as f64 / content
+        };
+        let forward = total(&run.forward);
+        let backward = total(&run.backward);
+        let total_overhead = overhead(forward.bytes, messages) - 1.0;
+        let recovery_overhead = lossless.map(|lossless| {
+            let messages = lossless
+                .played
+                .latencies_us
+                .iter()
+                .map(Vec::len)
+                .sum::<usize>();
+            total_overhead - (overhead(total(&lossless.forward).bytes, messages as u64) - 1.0)
+        });
+        Self {
+            arm: run.name.clone(),
+            settings: run.settings.clone(),
+            messages,
+            messages_refused: played.refused,
+            messages_lost: latencies.lost(),
+            messages_duplicated: played.duplicates,
+            flows_unconnected: played.unconnected,
+            latency_ms: latencies.quantiles(),
+            latency_p99_ms_95: quantile_interval(played, 0.99),
+            latency_p99_9_ms_95: quantile_interval(played, 0.999),
+            on_time_share: per_message(hits as f64),
+            on_time_share_95: share_interval(&on_time, 1),
+            packets_per_message: per_message(forward.packets as f64),
+            packets_back_per_message: per_message(backward.packets as f64),
+            total_overhead,
+            total_overhead_back: overhead(backward.bytes, messages),
+            recovery_overhead,
+            cpu_us_per_message: per_message(played.cpu.as_secs_f64() * 1e6),
+            spoilt_packets: run.spoilt_packets,
+        }
+    }
+}
+
+/// How much more of an arm's messages were on time than of another's.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct Difference {
+    /// Share of the first arm less share of the second.
+    pub on_time_share: f64,
+    /// Its 95 % interval: flows are drawn, and both arms' messages of a drawn flow count.
+    pub on_time_share_95: Interval,
+}
+
+/// Compares two arms of the same contest, flow by flow.
+pub fn on_time_difference(first: &Played, second: &Played, deadline_us: u32) -> Difference {
+    let (first, second) = (clusters(first, deadline_us), clusters(second, deadline_us));
+    let flows = first.len().min(second.len());
+    let difference = |flow: usize| first[flow].hits as f64 - second[flow].hits as f64;
+    let of: u64 = first.iter().map(|flow| flow.of).sum();
+    let of = of.max(1) as f64;
+    let here: f64 = (0..flows).map(difference).sum::<f64>() / of;
+    let chance = Chance::new(2, 0);
+    let mut drawn: Vec<f64> = (0..ROUNDS)
+        .map(|round| {
+            let draw = |place| chance.below(flows as u64, Purpose::Resample, round, place);
+            let sum: f64 = (0..flows as u64)
+                .map(|place| difference(draw(place) as usize))
+                .sum();
+            sum / of
+        })
+        .collect();
+    drawn.sort_by(f64::total_cmp);
+    let at = |share: f64| drawn[(share * (ROUNDS - 1) as f64) as usize];
+    Difference {
+        on_time_share: here,
+        on_time_share_95: Interval {
+            low: at(0.025),
+            high: at(0.975),
+        },
+    }
+}
+
+/// By flow: messages within the deadline.
+fn clusters(played: &Played, deadline_us: u32) -> Vec<Cluster> {
+    let flow = |latencies: &Vec<u32>| Cluster {
+        hits: latencies
+            .iter()
+            .filter(|&&latency| latency <= deadline_us)
+            .count() as u64,
+        of: latencies.len() as u64,
+    };
+    played.latencies_us.iter().map(flow).collect()
+}
+
+fn total(paths: &[PathCounts]) -> PathCounts {
+    paths
+        .iter()
+        .fold(PathCounts::default(), |sum, path| sum.plus(path))
+}
+
+/// 95 % interval of a quantile in milliseconds, by resampling flows; None when it cannot be bounded: a single flow, or a
+/// draw in which so many messages never arrive.
+fn quantile_interval(played: &Played, share: f64) -> Option<Interval> {
+    let flows = played.latencies_us.len();
+    if flows < 2 {
+        return None;
+    }
+    // Only values above this can be the quantile of a draw: the others need not be sorted again and again.
+    let mut sorted: Vec<(u32, u32)> = (0..)
+        .zip(&played.latencies_us)
+        .flat_map(|(flow, latencies)| latencies.iter().map(move |&latency| (latency, flow)))
+        .collect();
+    sorted.sort_unstable();
+    let chance = Chance::new(3, 0);
+    let mut drawn: Vec<u32> = (0..ROUNDS / 4)
+        .map(|round| {
+            let mut times = vec![0u64; flows];
+            for place in 0..flows as u64 {
+                let flow = chance.below(flows as u64, Purpose::Resample, round, place);
+                times[flow as usize] += 1;
+            }
+            let of: u64 = (times.iter().zip(&played.latencies_us))
+                .map(|(&times, latencies)| times * latencies.len() as u64)
+                .sum();
+            // From the greatest down: so many may lie above the quantile.
+            let mut above = of - ((share * of as f64).ceil() as u64).min(of);
+            for &(latency, flow) in sorted.iter().rev() {
+                let times = times[flow as usize];
+                if times > above {
+                    return latency;
+                }
+                above -= times;
+            }
+            0
+        })
+        .collect();
+    drawn.sort_unstable();
+    let at = |share: f64| drawn[(share * (drawn.len() - 1) as f64).round() as usize];
+    let (low, high) = (at(0.025), at(0.975));
+    (high != NEVER).then(|| Interval {
+        low: f64::from(low) / 1000.0,
+        high: f64::from(high) / 1000.0,
+    })
+}

@@ -1,0 +1,220 @@
+//! Contests over an emulated network: every arm in a cable of its own, the same paths for all, and what it cost them.
+//!
+//! `kernel.rs` reads what the kernels' TCP counted, `figures.rs` makes numbers with intervals of what arrived.
+
+mod figures;
+mod kernel;
+
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::time::Duration;
+
+pub use figures::{ArmFigures, Difference, on_time_difference};
+pub use kernel::KernelCounts;
+
+use crate::arm::{Arm, ArmError, Contest, Entry, Phase, Played, Sender, play};
+use crate::channel::PathSpec;
+use crate::emulator::{
+    Cable, Emulator, EmulatorError, EmulatorOptions, PathCounts, Report, Site, Timing,
+};
+use crate::world::{Forward, LinkSpec};
+
+/// Where every arm's server listens: each has namespaces of its own.
+const PORT: u16 = 7000;
+
+/// What is played, and over which network.
+#[derive(Debug, Clone)]
+pub struct Arena {
+    /// Each flow's path; forward is the way of the messages.
+    pub paths: Vec<PathSpec>,
+    /// A link that all flows of an arm share, in the way of the messages.
+    pub link: Option<LinkSpec>,
+    /// Largest IP packet in bytes.
+    pub mtu: u16,
+    /// Repeats the fates.
+    pub seed: u64,
+    /// The messages.
+    pub contest: Contest,
+}
+
+/// How an arm did.
+#[derive(Debug, Clone)]
+pub struct ArmRun {
+    /// Its name.
+    pub name: String,
+    /// How it is tuned.
+    pub settings: String,
+    /// What arrived when.
+    pub played: Played,
+    /// By flow: packets and bytes in the way of the messages, from the first message to the end.
+    pub forward: Vec<PathCounts>,
+    /// By flow: the same of the way back.
+    pub backward: Vec<PathCounts>,
+    /// What the kernel of the sending side counted in that time.
+    pub kernel: KernelCounts,
+    /// Packets that were dropped though the network would not have: the machine's fault.
+    pub spoilt_packets: u64,
+}
+
+/// How all did.
+#[derive(Debug, Clone)]
+pub struct ArenaRun {
+    /// In the order of the arms.
+    pub arms: Vec<ArmRun>,
+    /// Whether the machine kept the network's time.
+    pub timing: Timing,
+    /// Whether it was ended before its time.
+    pub is_interrupted: bool,
+}
+
+/// Why there was no contest.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum ArenaError {
+    /// There is no network.
+    Emulator(EmulatorError),
+    /// An arm cannot play.
+    Arm(ArmError),
+}
+
+impl From<EmulatorError> for ArenaError {
+    fn from(error: EmulatorError) -> Self {
+        Self::Emulator(error)
+    }
+}
+
+impl From<ArmError> for ArenaError {
+    fn from(error: ArmError) -> Self {
+        Self::Arm(error)
+    }
+}
+
+impl fmt::Display for ArenaError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Emulator(error) => error.fmt(f),
+            Self::Arm(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for ArenaError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Emulator(error) => Some(error),
+            Self::Arm(error) => Some(error),
+        }
+    }
+}
+
+impl Arena {
+    /// Lets the arms play. `watch` hears how far they are and can end it by returning false.
+    ///
+    /// # Errors
+    /// When there is no network, or an arm cannot play on it.
+    pub fn run(
+        &self,
+        arms: &[Box<dyn Arm>],
+        mut watch: impl FnMut(Phase) -> bool,
+    ) -> Result<ArenaRun, ArenaError> {
+        let sender = match self.contest.task.sender {
+            Sender::Server => Site::Server,
+            Sender::Client => Site::Client,
+        };
+        let cable = |arm: &Box<dyn Arm>| Cable {
+            stack: arm.stack(),
+            ..Cable::default()
+        };
+        let mut emulator = Emulator::start(EmulatorOptions {
+            paths: self.paths.clone(),
+            forward: match sender {
+                Site::Server => Forward::ToClient,
+                Site::Client => Forward::ToServer,
+            },
+            link: self.link,
+            seed: self.seed,
+            mtu: self.mtu,
+            cables: arms.iter().map(cable).collect(),
+        })?;
+        let places = emulator.places(PORT);
+        let namespaces: Vec<_> = (0..arms.len())
+            .map(|cable| Site::ALL.map(|site| emulator.namespace(cable, site).clone()))
+            .collect();
+        let enter: Vec<Enter> = (namespaces.iter().cloned())
+            .map(|[client, server]| -> Enter {
+                Box::new(move |side| match side {
+                    Sender::Server => server.enter(),
+                    Sender::Client => client.enter(),
+                })
+            })
+            .collect();
+        let entries: Vec<_> = (arms.iter().zip(&enter))
+            .map(|(arm, enter)| Entry {
+                arm: &**arm,
+                places: places.clone(),
+                enter: &**enter,
+            })
+            .collect();
+        let counts = |cable: usize| KernelCounts::read(&namespaces[cable][sender as usize]);
+        let mut begin = (Report::default(), Vec::new());
+        let mut failure = None;
+        let mut is_interrupted = false;
+        let played = play(&self.contest, &entries, |phase| {
+            if matches!(phase, Phase::Begins) {
+                match emulator.report() {
+                    Ok(report) => begin = (report, (0..arms.len()).map(counts).collect()),
+                    Err(error) => failure = Some(error),
+                }
+            }
+            let goes_on = watch(phase);
+            is_interrupted |= !goes_on;
+            goes_on && failure.is_none()
+        })?;
+        if let Some(error) = failure {
+            return Err(error.into());
+        }
+        let after: Vec<_> = (0..arms.len()).map(counts).collect();
+        let report = emulator.stop()?;
+        let runs = arms
+            .iter()
+            .zip(played)
+            .enumerate()
+            .map(|(cable, (arm, played))| {
+                let end = &report.cables[cable];
+                let before = begin.0.cables.get(cable).cloned().unwrap_or_default();
+                let since = |site: Site| -> Vec<PathCounts> {
+                    let paths = end.paths.iter().enumerate();
+                    paths
+                        .map(|(path, counts)| {
+                            let before = before.paths.get(path).copied().unwrap_or_default();
+                            counts[site as usize].since(&before[site as usize])
+                        })
+                        .collect()
+                };
+                ArmRun {
+                    name: arm.name().to_owned(),
+                    settings: arm.settings(),
+                    played,
+                    forward: since(sender),
+                    backward: since(sender.other()),
+                    kernel: (begin.1.get(cable))
+                        .map_or_else(KernelCounts::default, |before| after[cable].since(before)),
+                    spoilt_packets: end.overflowed + end.refused,
+                }
+            });
+        Ok(ArenaRun {
+            arms: runs.collect(),
+            timing: report.timing,
+            is_interrupted,
+        })
+    }
+
+    /// How long it takes at most, once connected.
+    pub fn length(&self) -> Duration {
+        self.contest.length() + self.contest.drain
+    }
+}
+
+type Enter = Box<dyn Fn(Sender) -> std::io::Result<()> + Sync>;
