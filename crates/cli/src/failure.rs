@@ -13,6 +13,8 @@ pub(crate) enum Failure {
     Failed(String),
     /// The user pressed Ctrl-C: exit code 130, as shells count it.
     Interrupted,
+    /// A program that was run ended so; it has said itself why.
+    Program(u8),
     /// Whoever read standard output has gone (`| head`): nothing to say, exit code 0.
     OutputClosed,
 }
@@ -41,6 +43,7 @@ impl Failure {
 pub(crate) fn exit_code(result: Result<(), Failure>) -> ExitCode {
     let (sentence, code) = match result {
         Ok(()) | Err(Failure::OutputClosed) => return ExitCode::SUCCESS,
+        Err(Failure::Program(code)) => return ExitCode::from(code),
         Err(Failure::BadInput(sentence)) => (sentence, 2),
         Err(Failure::Failed(sentence)) => (sentence, 1),
         Err(Failure::Interrupted) => ("interrupted".to_owned(), 130),

@@ -5,10 +5,13 @@
 
 #[cfg(target_os = "linux")]
 mod arms;
+#[cfg(target_os = "linux")]
+mod inside;
 mod measure;
 mod network;
 #[cfg(target_os = "linux")]
 mod networks;
+mod path;
 mod replay;
 mod scenario;
 #[cfg(target_os = "linux")]
@@ -27,6 +30,10 @@ pub(crate) enum Command {
     ThinStreams(thin_streams::Args),
     #[cfg(target_os = "linux")]
     Scorecard(Box<scorecard::Args>),
+    #[cfg(target_os = "linux")]
+    Run(Box<inside::RunArgs>),
+    #[cfg(target_os = "linux")]
+    Shell(Box<inside::ShellArgs>),
 }
 
 /// Runs the command.
@@ -37,5 +44,9 @@ pub(crate) fn run(command: Command) -> Result<(), Failure> {
         Command::ThinStreams(args) => thin_streams::run(&args),
         #[cfg(target_os = "linux")]
         Command::Scorecard(args) => scorecard::run(&args),
+        #[cfg(target_os = "linux")]
+        Command::Run(args) => inside::run(&args),
+        #[cfg(target_os = "linux")]
+        Command::Shell(args) => inside::shell(&args),
     }
 }

@@ -26,34 +26,43 @@ pub(super) fn by_names(names: &[String]) -> Result<Vec<NamedNetwork>, Failure> {
     let mut networks = Vec::new();
     for name in names {
         let path = Path::new(name);
-        if let Ok(profile) = name.parse::<Profile>() {
-            networks.push(NamedNetwork {
-                name: name.clone(),
-                path: profile.path(),
-            });
-        } else if path.is_dir() {
+        if path.is_dir() {
             for file in recordings(path)? {
                 networks.push(recording(&file)?);
             }
-        } else if path
-            .extension()
-            .is_some_and(|extension| extension == "toml")
-        {
-            let scenario = Scenario::open(path).map_err(Failure::bad_input)?;
-            networks.push(NamedNetwork {
-                name: scenario.name,
-                path: scenario.path,
-            });
-        } else if path.exists() {
-            networks.push(recording(path)?);
         } else {
-            let profiles = Profile::ALL.map(Profile::name).join(", ");
-            return Err(Failure::bad_input(format_args!(
-                "there is no network {name}: name a file, a directory, or one of {profiles}"
-            )));
+            networks.push(by_name(name)?);
         }
     }
     Ok(networks)
+}
+
+/// The network of a name that is not a directory's.
+pub(super) fn by_name(name: &str) -> Result<NamedNetwork, Failure> {
+    let path = Path::new(name);
+    if let Ok(profile) = name.parse::<Profile>() {
+        return Ok(NamedNetwork {
+            name: name.to_owned(),
+            path: profile.path(),
+        });
+    }
+    if !path.exists() {
+        let profiles = Profile::ALL.map(Profile::name).join(", ");
+        return Err(Failure::bad_input(format_args!(
+            "there is no network {name}: name a file, or one of {profiles}"
+        )));
+    }
+    if path
+        .extension()
+        .is_some_and(|extension| extension == "toml")
+    {
+        let scenario = Scenario::open(path).map_err(Failure::bad_input)?;
+        return Ok(NamedNetwork {
+            name: scenario.name,
+            path: scenario.path,
+        });
+    }
+    recording(path)
 }
 
 fn recording(file: &Path) -> Result<NamedNetwork, Failure> {

@@ -18,6 +18,10 @@ use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
     timerfd_settime,
 };
+use thread_priority::{
+    RealtimeThreadSchedulePolicy, ThreadPriority, ThreadSchedulePolicy,
+    set_thread_priority_and_policy, thread_native_id,
+};
 use tun_rs::SyncDevice;
 
 use super::network::{Network, SITES, Site, Verdict};
@@ -29,8 +33,8 @@ const BATCH: usize = 64;
 const PACKET_MAX: usize = 65_535;
 /// Time between two packets that show how long packets wait for the emulator.
 const SOUND_EVERY: Duration = Duration::from_millis(10);
-/// How much this thread goes before others, as `nice` counts.
-const PRECEDENCE: i32 = -15;
+/// How much this thread goes before others that keep real time too, from 1 to 99: after the kernel's own, which have 50.
+const PRECEDENCE: u8 = 20;
 /// The discard port.
 const SOUNDING_PORT: u16 = 9;
 
@@ -183,8 +187,7 @@ struct Forwarder {
 
 impl Forwarder {
     fn run(mut self) -> Result<Report, EmulatorError> {
-        // An unprivileged user is refused: then it is a thread like the others.
-        let _ = rustix::process::nice(PRECEDENCE);
+        take_precedence();
         let mut events = Events::with_capacity(256);
         loop {
             self.pass_on()?;
@@ -337,6 +340,18 @@ impl Forwarder {
         }
         Ok(report)
     }
+}
+
+/// Lets this thread run whenever it can. The kernel keeps a twentieth of the time for the others, whatever it does.
+fn take_precedence() {
+    let policy = ThreadSchedulePolicy::Realtime(RealtimeThreadSchedulePolicy::Fifo);
+    let priority = ThreadPriority::Crossplatform(
+        PRECEDENCE
+            .try_into()
+            .expect("every number below 100 is a priority"),
+    );
+    // An unprivileged user is refused: then it is a thread like the others, and the report says how late it was.
+    let _ = set_thread_priority_and_policy(thread_native_id(), priority, policy);
 }
 
 /// Sends packets through the clients' devices that say when they were sent. The thread ends with the emulator.

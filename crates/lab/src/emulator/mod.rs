@@ -6,13 +6,13 @@
 //! fd77:0:0:1::1, ..   <--[TUN]--  (delay, loss, queue, link)     <--[TUN]--  fd77::1
 //! ```
 //!
-//! What runs in the namespaces is untouched: kernel TCP, other transports, whole games ([`Namespace::command`]). Each client
+//! What runs in the namespaces is untouched: kernel TCP, other transports, whole games ([`Process`]). Each client
 //! address has a path of its own; a *cable* is a pair of namespaces, and several cables meet the same fates at the same time, so
 //! that contenders can be compared. Namespaces have no name and devices are not persistent: when the process ends, however it
 //! ends, the kernel takes them away.
 //!
 //! `namespace.rs` makes and enters namespaces, `network.rs` is the pure part (which packet goes where, when), `forwarder.rs` the
-//! thread that moves packets, `files.rs` what is written down on request, `packet.rs` reads headers, `timing.rs` says whether the
+//! thread that moves packets, `process.rs` runs programs, `files.rs` what is written down on request, `packet.rs` reads headers, `timing.rs` says whether the
 //! machine kept up.
 
 mod error;
@@ -21,6 +21,7 @@ mod forwarder;
 mod namespace;
 mod network;
 mod packet;
+mod process;
 mod timing;
 
 #[cfg(test)]
@@ -33,6 +34,7 @@ pub use error::EmulatorError;
 pub use files::{Capture, DropLog};
 pub use namespace::{Namespace, Privilege, acquire_privilege};
 pub use network::{Counts, PathCounts, SITES, Site};
+pub use process::{Process, contained};
 pub use timing::Timing;
 
 use crate::arm::{Places, Stack};

@@ -84,17 +84,6 @@ impl Namespace {
         Ok(setns(self.file.as_fd(), CloneFlags::CLONE_NEWNET)?)
     }
 
-    /// Starts a program in it.
-    ///
-    /// # Errors
-    /// When the program cannot be started.
-    pub fn spawn(&self, command: &mut Command) -> io::Result<std::process::Child> {
-        on_thread(|| {
-            self.enter()?;
-            command.spawn()
-        })
-    }
-
     /// Reads a file as it is in the namespace: `/proc/thread-self/net/..` and `/proc/sys/net/..`.
     ///
     /// # Errors
@@ -131,9 +120,6 @@ fn make_here(
     let device = DeviceBuilder::new()
         .name(DEVICE)
         .mtu(mtu)
-        .with(|builder| {
-            builder.tx_queue_len(DEVICE_QUEUE);
-        })
         .enable(true)
         .build_sync()
         .map_err(EmulatorError::Tun)?;
@@ -162,7 +148,7 @@ fn addresses(site: Site, stack: &Stack) -> String {
         Site::Server => (SERVER, ""),
     };
     format!(
-        "link set lo up\naddress add {own}/32 dev {DEVICE}\nroute add default dev {DEVICE} src {own}{control}\n{clients}"
+        "link set lo up\nlink set {DEVICE} txqueuelen {DEVICE_QUEUE}\naddress add {own}/32 dev {DEVICE}\nroute add default dev {DEVICE} src {own}{control}\n{clients}"
     )
 }
 

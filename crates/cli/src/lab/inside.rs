@@ -1,0 +1,259 @@
+//! `punctual lab run` and `punctual lab shell`: programs on an emulated network.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::path::PathBuf;
+use std::process::{Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use punctual_lab::arm::Stack;
+use punctual_lab::channel::PathSpec;
+use punctual_lab::emulator::{
+    self, Cable, Capture, DropLog, Emulator, EmulatorError, EmulatorOptions, FIRST_CLIENT, Process,
+    Report, SERVER, Site, contained,
+};
+use punctual_lab::world::Forward;
+use serde_json::{Value, json};
+
+use super::network::Additions;
+use super::networks;
+use super::path::PathArgs;
+use crate::failure::Failure;
+use crate::output;
+
+/// Run a program on an emulated network: it is a client, and 10.0.0.1 is the server at the other end.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  \
+    punctual lab run --rtt-ms 80 --loss 0.02 -- ping -c 5 10.0.0.1\n  \
+    punctual lab run --profile lte --server 'iperf3 -s -1' -- iperf3 -c 10.0.0.1\n\n\
+    The program sees no other network. It and all that it starts end with this command. Its exit code is this command's.")]
+pub(crate) struct RunArgs {
+    #[command(flatten)]
+    place: Place,
+    /// The program and its arguments.
+    #[arg(
+        required = true,
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "PROGRAM"
+    )]
+    program: Vec<String>,
+}
+
+/// Open a shell on an emulated network: it is a client, and 10.0.0.1 is the server at the other end.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Example:\n  punctual lab shell --profile lte --server 'python3 -m http.server 80'"
+)]
+pub(crate) struct ShellArgs {
+    #[command(flatten)]
+    place: Place,
+}
+
+/// The network and what is noted of it.
+#[derive(clap::Args)]
+struct Place {
+    #[command(flatten)]
+    path: PathArgs,
+    #[command(flatten)]
+    additions: Additions,
+    /// A recording, a scenario file (its network) or a built-in path, instead of the numbers above.
+    #[arg(long, value_name = "NAME|FILE", help_heading = "Emulator", conflicts_with_all = [
+        "rtt_ms", "split", "loss", "loss_back", "burst_ms", "delay", "coherence_ms", "profile"])]
+    network: Option<String>,
+    /// Run this at the server's end meanwhile (by sh -c).
+    #[arg(long, value_name = "COMMAND", help_heading = "Emulator")]
+    server: Option<String>,
+    /// Run the program at the server's end; clients are 10.128.0.1 and on.
+    #[arg(long, conflicts_with = "server", help_heading = "Emulator")]
+    at_server: bool,
+    /// Addresses at the clients' end, each with a path of its own.
+    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Emulator",
+        value_parser = clap::value_parser!(u32).range(1..=emulator::PATHS_MAX as i64))]
+    clients: u32,
+    /// Largest IP packet in bytes.
+    #[arg(long, value_name = "BYTES", default_value_t = 1500, help_heading = "Emulator",
+        value_parser = clap::value_parser!(u16).range(576..))]
+    mtu: u16,
+    /// Congestion control of TCP: cubic, reno, bbr or what the kernel has (default: the kernel's own choice).
+    #[arg(long, value_name = "NAME", help_heading = "Emulator")]
+    congestion_control: Option<String>,
+    /// Repeats the fates of packets.
+    #[arg(long, default_value_t = 1, help_heading = "Emulator")]
+    seed: u64,
+    /// Write down every packet that is dropped, as CSV.
+    #[arg(long, value_name = "FILE", help_heading = "Emulator")]
+    drops: Option<PathBuf>,
+    /// Write down all packets: client.pcap and server.pcap in this directory.
+    #[arg(long, value_name = "DIR", help_heading = "Emulator")]
+    pcap: Option<PathBuf>,
+    /// Print what became of the packets as one JSON object; the program's own output then goes to standard error.
+    #[arg(long, help_heading = "Emulator")]
+    json: bool,
+}
+
+/// Runs `run`.
+pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
+    let (program, arguments) = args.program.split_first().expect("clap requires one");
+    play(&args.place, contained(program, arguments), program)
+}
+
+/// Runs `shell`.
+pub(crate) fn shell(args: &ShellArgs) -> Result<(), Failure> {
+    let shell = std::env::var("SHELL").unwrap_or_else(|_| "/bin/sh".to_owned());
+    let (here, there) = if args.place.at_server {
+        (SERVER, FIRST_CLIENT)
+    } else {
+        (FIRST_CLIENT, SERVER)
+    };
+    output::note(&format!(
+        "You are {here}; at the other end is {there}. Leave with exit."
+    ));
+    play(&args.place, contained(&shell, &[]), &shell)
+}
+
+/// How often programs are looked after.
+const LOOK: Duration = Duration::from_millis(20);
+
+fn play(place: &Place, mut command: Command, program: &str) -> Result<(), Failure> {
+    let path = place.path()?;
+    emulator::acquire_privilege().map_err(Failure::bad_input)?;
+    let emulator = place.start(&path)?;
+    if place.json {
+        let stderr = io::stderr().as_fd().try_clone_to_owned();
+        command.stdout(stderr.map_or_else(|_| Stdio::inherit(), Stdio::from));
+    }
+    let (own, other) = match place.at_server {
+        true => (Site::Server, Site::Client),
+        false => (Site::Client, Site::Server),
+    };
+    let helper = match &place.server {
+        None => None,
+        Some(line) => {
+            let mut command = contained("sh", &["-c".to_owned(), line.clone()]);
+            command.stdin(Stdio::null());
+            command.stdout(Stdio::null());
+            let started = Process::start(emulator.namespace(0, other), command);
+            Some(started.map_err(|error| no_container(&error))?)
+        }
+    };
+    // Ctrl-C is for the program; this one ends when it does.
+    crate::interrupt::watch();
+    let process = Process::start(emulator.namespace(0, own), command)
+        .map_err(|error| no_container(&error))?;
+    while !process.is_over() {
+        thread::sleep(LOOK);
+    }
+    let status = process.wait().map_err(|error| {
+        Failure::failed(format_args!("{program} could not be waited for: {error}"))
+    })?;
+    drop(helper);
+    let report = emulator.stop().map_err(emulator_failed)?;
+    if place.json {
+        output::print_json(&summary(&path, &report, status))?;
+    } else {
+        tell(&report);
+    }
+    end_with(status)
+}
+
+impl Place {
+    fn path(&self) -> Result<PathSpec, Failure> {
+        let path = match &self.network {
+            None => self.path.path()?,
+            Some(name) => networks::by_name(name)?.path,
+        };
+        Ok(self.additions.apply(path))
+    }
+
+    fn start(&self, path: &PathSpec) -> Result<Emulator, Failure> {
+        let drop_log = self.drops.as_deref().map(DropLog::create).transpose();
+        let capture = self.pcap.as_deref().map(Capture::create).transpose();
+        let cable = Cable {
+            stack: Stack {
+                congestion_control: self.congestion_control.clone(),
+                ..Stack::default()
+            },
+            drop_log: drop_log.map_err(emulator_failed)?,
+            capture: capture.map_err(emulator_failed)?,
+        };
+        let options = EmulatorOptions {
+            paths: vec![path.clone(); self.clients as usize],
+            forward: Forward::ToServer,
+            link: None,
+            seed: self.seed,
+            mtu: self.mtu,
+            cables: vec![cable],
+        };
+        Emulator::start(options).map_err(emulator_failed)
+    }
+}
+
+/// The sentence and exit code for an emulator's error.
+pub(super) fn emulator_failed(error: EmulatorError) -> Failure {
+    if error.is_bad_input() {
+        Failure::bad_input(error)
+    } else {
+        Failure::failed(error)
+    }
+}
+
+fn no_container(error: &io::Error) -> Failure {
+    Failure::bad_input(format_args!(
+        "programs are run with setpriv and unshare, which could not be started ({error}): install the package util-linux"
+    ))
+}
+
+fn summary(path: &PathSpec, report: &Report, status: ExitStatus) -> Value {
+    let counts = &report.cables[0];
+    let way = |site| {
+        let total = counts.total(site);
+        json!({
+            "packets": total.packets,
+            "bytes": total.bytes,
+            "packets_dropped": total.dropped,
+            "packets_duplicated": total.duplicated,
+        })
+    };
+    json!({
+        "command": output::command_line(),
+        "path": path.to_string(),
+        "path_source": path.source,
+        "exit_code": status.code(),
+        "to_server": way(Site::Client),
+        "to_client": way(Site::Server),
+        "packets_foreign": counts.foreign,
+        "packets_overflowed": counts.overflowed,
+        "packets_refused": counts.refused,
+        "timing_error_ms_p99": report.timing.error_ms_p99(),
+        "timing_held": report.timing.is_held(),
+    })
+}
+
+fn tell(report: &Report) {
+    let counts = &report.cables[0];
+    let way = |site| {
+        let total = counts.total(site);
+        format!(
+            "{} packets, {} of them dropped",
+            total.packets, total.dropped
+        )
+    };
+    output::note(&format!(
+        "to the server {}; to the client {}; {}",
+        way(Site::Client),
+        way(Site::Server),
+        report.timing.verdict()
+    ));
+}
+
+/// Ends as the program did.
+fn end_with(status: ExitStatus) -> Result<(), Failure> {
+    match status.code() {
+        Some(0) => Ok(()),
+        Some(code) => Err(Failure::Program(u8::try_from(code).unwrap_or(1))),
+        // unshare itself was killed.
+        None => Err(Failure::failed("the program was killed")),
+    }
+}
