@@ -227,7 +227,9 @@ fn table(scorecard: &Scorecard) -> String {
         ];
         let mut rows = vec![heading.map(str::to_owned).to_vec()];
         for arm in &row.arms {
-            let ms = |value: Option<f64>| value.map_or("never".to_owned(), |ms| format!("{ms:.1}"));
+            let ms = |value: Option<f64>| {
+                value.map_or_else(|| "never".to_owned(), |ms| format!("{ms:.1}"))
+            };
             rows.push(vec![
                 arm.arm.clone(),
                 format!("{:.3}", arm.on_time_share * 100.0),

@@ -123,10 +123,6 @@ impl Arena {
             Sender::Server => Site::Server,
             Sender::Client => Site::Client,
         };
-        let cable = |arm: &Box<dyn Arm>| Cable {
-            stack: arm.stack(),
-            ..Cable::default()
-        };
         let mut emulator = Emulator::start(EmulatorOptions {
             paths: self.paths.clone(),
             forward: match sender {
@@ -136,7 +132,12 @@ impl Arena {
             link: self.link,
             seed: self.seed,
             mtu: self.mtu,
-            cables: arms.iter().map(cable).collect(),
+            cables: (arms.iter())
+                .map(|arm| Cable {
+                    stack: arm.stack(),
+                    ..Cable::default()
+                })
+                .collect(),
         })?;
         let places = emulator.places(PORT);
         let namespaces: Vec<_> = (0..arms.len())

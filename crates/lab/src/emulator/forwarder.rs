@@ -96,8 +96,8 @@ pub(super) fn start(
         let waker = Arc::new(Waker::new(poll.registry(), WAKER)?);
         let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
         let timer = timerfd_create(TimerfdClockId::Monotonic, flags)?;
-        let mut source = timer.as_raw_fd();
-        let mut source = SourceFd(&mut source);
+        let source = timer.as_raw_fd();
+        let mut source = SourceFd(&source);
         (poll.registry()).register(&mut source, TIMER, Interest::READABLE)?;
         for (number, device) in devices.iter().flatten().enumerate() {
             let device = device.as_raw_fd();
