@@ -6,11 +6,10 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use punctual_lab::arm::{Arm, ArmError, Places, Refused, Side, Task};
+use punctual_lab::arm::{ArmError, Refused, Task};
 use rusty_enet::{EventNoRef, Host, HostSettings, Packet, PacketKind, PeerID, ReadWrite};
 
-use crate::engine::{Engine, Link, Role};
-use crate::flows::Flows;
+use crate::engine::{Engine, Link, Maker, Rival, Role};
 use crate::{DEAD_AFTER, QUEUE_BYTES_MAX, failed};
 
 /// ENet does not tell when it wants to be served next. Games serve it once a frame; this is more often.
@@ -20,8 +19,10 @@ const CHANNEL: u8 = 0;
 /// The arm.
 pub(crate) struct ENet;
 
-impl Arm for ENet {
-    fn name(&self) -> &str {
+impl Rival for ENet {
+    type Flow = Flow;
+
+    fn name(&self) -> &'static str {
         "enet"
     }
 
@@ -36,12 +37,8 @@ impl Arm for ENet {
         )
     }
 
-    fn server(&self, places: &Places, _: &Task) -> Result<Box<dyn Side>, ArmError> {
-        Ok(Box::new(Flows::open(places, Role::Server, Flow::new)?))
-    }
-
-    fn client(&self, places: &Places, _: &Task) -> Result<Box<dyn Side>, ArmError> {
-        Ok(Box::new(Flows::open(places, Role::Client, Flow::new)?))
+    fn maker(&self, _: &Task) -> Result<Maker<'_, Flow>, ArmError> {
+        Ok(Box::new(Flow::new))
     }
 }
 
@@ -75,24 +72,31 @@ impl Drop for Counted {
     }
 }
 
-struct Flow {
+/// A flow.
+pub(crate) struct Flow {
     host: Host<Wire>,
+    /// What ENet takes for the time.
+    clock: Rc<Cell<Duration>>,
     /// None until connected, and after.
     peer: Option<PeerID>,
     /// Bytes of messages that ENet holds.
     queued: Rc<Cell<usize>>,
     arrived: Vec<Packet>,
+    /// When the clock was last moved.
+    last: Instant,
     last_service: Instant,
 }
 
 impl Flow {
     fn new(link: Link) -> Result<Self, ArmError> {
         let epoch = Instant::now();
+        // ENet takes the time 0 for "never".
+        let clock = Rc::new(Cell::new(Duration::from_secs(1)));
+        let hosts_clock = Rc::clone(&clock);
         let settings = HostSettings {
             peer_limit: 1,
             channel_limit: 1,
-            // ENet takes the time 0 for "never".
-            time: Box::new(move || epoch.elapsed() + Duration::from_secs(1)),
+            time: Box::new(move || hosts_clock.get()),
             ..HostSettings::default()
         };
         let mut host = Host::new(Wire::new(), settings).map_err(|error| failed("enet", error))?;
@@ -104,14 +108,23 @@ impl Flow {
         }
         Ok(Self {
             host,
+            clock,
             peer: None,
             queued: Rc::default(),
             arrived: Vec::new(),
+            last: epoch,
             last_service: epoch,
         })
     }
 
+    fn move_clock(&mut self, now: Instant) {
+        let passed = now.saturating_duration_since(self.last);
+        self.last += passed;
+        self.clock.set(self.clock.get() + passed);
+    }
+
     fn service(&mut self, now: Instant) {
+        self.move_clock(now);
         self.last_service = now;
         while let Ok(Some(event)) = self.host.service() {
             match event.no_ref() {
@@ -146,7 +159,8 @@ impl Engine for Flow {
         self.service(now);
     }
 
-    fn send(&mut self, _: Instant, message: &[u8]) -> Result<(), Refused> {
+    fn send(&mut self, now: Instant, message: &[u8]) -> Result<(), Refused> {
+        self.move_clock(now);
         let peer = self.peer.ok_or(Refused)?;
         if self.queued.get() + message.len() > QUEUE_BYTES_MAX {
             return Err(Refused);

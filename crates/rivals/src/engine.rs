@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Instant;
 
-use punctual_lab::arm::Refused;
+use punctual_lab::arm::{ArmError, Refused, Task};
 
 /// Where and which end a flow is.
 #[derive(Debug, Clone, Copy)]
@@ -24,6 +24,27 @@ pub(crate) enum Role {
     Server,
     Client,
 }
+
+/// A transport with its settings: what [`crate::flows::Contender`] makes an arm of.
+pub(crate) trait Rival: Send + Sync {
+    /// One flow at one end.
+    type Flow: Engine;
+
+    /// As [`punctual_lab::arm::Arm::name`].
+    fn name(&self) -> &'static str;
+
+    /// As [`punctual_lab::arm::Arm::settings`].
+    fn settings(&self) -> String;
+
+    /// What makes the flows of a side.
+    ///
+    /// # Errors
+    /// When what they share cannot be made.
+    fn maker(&self, task: &Task) -> Result<Maker<'_, Self::Flow>, ArmError>;
+}
+
+/// Makes a flow at one end.
+pub(crate) type Maker<'a, F> = Box<dyn FnMut(Link) -> Result<F, ArmError> + 'a>;
 
 /// One flow at one end. After any of the calls that change it, [`crate::flows::Flows`] takes out what it has to deliver and to
 /// send, and asks for its next timeout.

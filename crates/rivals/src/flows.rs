@@ -3,16 +3,39 @@
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use punctual_lab::arm::{ArmError, Datagrams, Places, Refused, Side, SocketId};
+use punctual_lab::arm::{Arm, ArmError, Datagrams, Places, Refused, Side, SocketId, Task};
 
-use crate::engine::{Engine, Link, Role};
+use crate::engine::{Engine, Link, Maker, Rival, Role};
 use crate::timers::Timers;
 
 /// A flow that asks for its next timeout at once gets it this much later, so that none keeps the others from their turn.
 const TIMEOUT_MIN: Duration = Duration::from_micros(100);
 
+/// A rival as an arm.
+pub(crate) struct Contender<R>(pub(crate) R);
+
+impl<R: Rival<Flow: 'static>> Arm for Contender<R> {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn settings(&self) -> String {
+        self.0.settings()
+    }
+
+    fn server(&self, places: &Places, task: &Task) -> Result<Box<dyn Side>, ArmError> {
+        let flows = Flows::open(places, Role::Server, self.0.maker(task)?)?;
+        Ok(Box::new(flows))
+    }
+
+    fn client(&self, places: &Places, task: &Task) -> Result<Box<dyn Side>, ArmError> {
+        let flows = Flows::open(places, Role::Client, self.0.maker(task)?)?;
+        Ok(Box::new(flows))
+    }
+}
+
 /// The engines of all flows, and what they need of the system. The server has one socket for all, each client one of its own.
-pub(crate) struct Flows<E> {
+struct Flows<E> {
     places: Places,
     role: Role,
     sockets: Datagrams,
@@ -37,11 +60,7 @@ impl<E: Engine> Flows<E> {
     ///
     /// # Errors
     /// When the system refuses an address, or `make` its engine.
-    pub(crate) fn open(
-        places: &Places,
-        role: Role,
-        mut make: impl FnMut(Link) -> Result<E, ArmError>,
-    ) -> Result<Self, ArmError> {
+    fn open(places: &Places, role: Role, mut make: Maker<'_, E>) -> Result<Self, ArmError> {
         let mut sockets = Datagrams::new()?;
         let server = places.server();
         if role == Role::Server {

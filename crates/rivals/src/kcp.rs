@@ -11,11 +11,10 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use ::kcp::Kcp;
-use punctual_lab::arm::{Arm, ArmError, Places, Refused, Side, Task};
+use punctual_lab::arm::{ArmError, Refused, Task};
 
 use crate::QUEUE_BYTES_MAX;
-use crate::engine::{Engine, Link, Role};
-use crate::flows::Flows;
+use crate::engine::{Engine, Link, Maker, Rival, Role};
 
 /// Window of both directions in segments: never in the way of what [`QUEUE_BYTES_MAX`] lets wait.
 const WINDOW: u16 = 1024;
@@ -27,8 +26,10 @@ const FAST_RESEND: i32 = 2;
 /// The arm.
 pub(crate) struct KcpTurbo;
 
-impl Arm for KcpTurbo {
-    fn name(&self) -> &str {
+impl Rival for KcpTurbo {
+    type Flow = Flow;
+
+    fn name(&self) -> &'static str {
         "kcp"
     }
 
@@ -41,12 +42,8 @@ impl Arm for KcpTurbo {
         )
     }
 
-    fn server(&self, places: &Places, _: &Task) -> Result<Box<dyn Side>, ArmError> {
-        Ok(Box::new(Flows::open(places, Role::Server, Flow::new)?))
-    }
-
-    fn client(&self, places: &Places, _: &Task) -> Result<Box<dyn Side>, ArmError> {
-        Ok(Box::new(Flows::open(places, Role::Client, Flow::new)?))
+    fn maker(&self, _: &Task) -> Result<Maker<'_, Flow>, ArmError> {
+        Ok(Box::new(Flow::new))
     }
 }
 
@@ -65,7 +62,8 @@ impl io::Write for Outbox {
     }
 }
 
-struct Flow {
+/// A flow.
+pub(crate) struct Flow {
     kcp: Kcp<Outbox>,
     outbox: Outbox,
     epoch: Instant,

@@ -32,6 +32,8 @@ use std::time::Duration;
 
 use punctual_lab::arm::{Arm, ArmError};
 
+use self::flows::Contender;
+
 /// What a flow may hold at its sender, in bytes: about a quarter of a minute of 2 KB thirty times a second.
 pub const QUEUE_BYTES_MAX: usize = 1 << 20;
 
@@ -60,13 +62,13 @@ pub const fn all() -> [&'static str; 7] {
 /// When its keys cannot be made.
 pub fn arm(name: &str) -> Result<Option<Box<dyn Arm>>, ArmError> {
     Ok(Some(match name {
-        "enet" => Box::new(enet::ENet),
-        "kcp" => Box::new(kcp::KcpTurbo),
-        "quic-streams" => Box::new(quic::Quic::new(quic::Carriage::Streams)?),
-        "quic-datagrams" => Box::new(quic::Quic::new(quic::Carriage::Datagrams)?),
-        "webrtc" => Box::new(webrtc::WebRtc::new(webrtc::Lifetime::Deadline)?),
-        "webrtc-reliable" => Box::new(webrtc::WebRtc::new(webrtc::Lifetime::Unlimited)?),
-        "renet" => Box::new(renet::Renet::new()),
+        "enet" => Box::new(Contender(enet::ENet)),
+        "kcp" => Box::new(Contender(kcp::KcpTurbo)),
+        "quic-streams" => Box::new(Contender(quic::Quic::new(quic::Carriage::Streams)?)),
+        "quic-datagrams" => Box::new(Contender(quic::Quic::new(quic::Carriage::Datagrams)?)),
+        "webrtc" => Box::new(Contender(webrtc::WebRtc::new(webrtc::Lifetime::Deadline)?)),
+        "webrtc-reliable" => Box::new(Contender(webrtc::WebRtc::new(webrtc::Lifetime::Unlimited)?)),
+        "renet" => Box::new(Contender(renet::Renet::new())),
         _ => return Ok(None),
     }))
 }

@@ -7,14 +7,13 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use ::renet::{ChannelConfig, ConnectionConfig, RenetClient, SendType};
-use punctual_lab::arm::{Arm, ArmError, Places, Refused, Side, Task};
+use punctual_lab::arm::{ArmError, Refused, Task};
 use renetcode::{
     ClientAuthentication, ConnectToken, NETCODE_KEY_BYTES, NetcodeClient, NetcodeServer,
     ServerAuthentication, ServerConfig, ServerResult,
 };
 
-use crate::engine::{Engine, Link, Role};
-use crate::flows::Flows;
+use crate::engine::{Engine, Link, Maker, Rival, Role};
 use crate::{DEAD_AFTER, QUEUE_BYTES_MAX, failed};
 
 const CHANNEL: u8 = 0;
@@ -42,16 +41,12 @@ impl Renet {
             epoch: Instant::now(),
         }
     }
-
-    fn side(&self, role: Role, places: &Places, task: &Task) -> Result<Box<dyn Side>, ArmError> {
-        let connection = connection(task);
-        let make = |link| Flow::new(self, &connection, link);
-        Ok(Box::new(Flows::open(places, role, make)?))
-    }
 }
 
-impl Arm for Renet {
-    fn name(&self) -> &str {
+impl Rival for Renet {
+    type Flow = Flow;
+
+    fn name(&self) -> &'static str {
         "renet"
     }
 
@@ -66,12 +61,9 @@ impl Arm for Renet {
         )
     }
 
-    fn server(&self, places: &Places, task: &Task) -> Result<Box<dyn Side>, ArmError> {
-        self.side(Role::Server, places, task)
-    }
-
-    fn client(&self, places: &Places, task: &Task) -> Result<Box<dyn Side>, ArmError> {
-        self.side(Role::Client, places, task)
+    fn maker(&self, task: &Task) -> Result<Maker<'_, Flow>, ArmError> {
+        let connection = connection(task);
+        Ok(Box::new(move |link| Flow::new(self, &connection, link)))
     }
 }
 
@@ -95,7 +87,8 @@ enum Netcode {
     Client(Box<NetcodeClient>),
 }
 
-struct Flow {
+/// A flow.
+pub(crate) struct Flow {
     netcode: Netcode,
     connection: RenetClient,
     /// What a fresh channel has room for: less means that something is not acknowledged.

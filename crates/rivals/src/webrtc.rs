@@ -9,15 +9,14 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use punctual_lab::arm::{Arm, ArmError, Places, Refused, Side, Task};
+use punctual_lab::arm::{ArmError, Refused, Task};
 use str0m::channel::{ChannelConfig, ChannelId, Reliability};
 use str0m::crypto::dtls::DtlsCert;
 use str0m::crypto::{CryptoProvider, Fingerprint};
 use str0m::net::{Protocol, Receive};
 use str0m::{Candidate, Event, IceCreds, Input, Output, Rtc, RtcConfig};
 
-use crate::engine::{Engine, Link, Role};
-use crate::flows::Flows;
+use crate::engine::{Engine, Link, Maker, Rival, Role};
 use crate::{QUEUE_BYTES_MAX, failed};
 
 /// The channel's SCTP stream, agreed without a message.
@@ -63,26 +62,12 @@ impl WebRtc {
             crypto,
         })
     }
-
-    fn side(&self, role: Role, places: &Places, task: &Task) -> Result<Box<dyn Side>, ArmError> {
-        let channel = ChannelConfig {
-            ordered: false,
-            reliability: match self.lifetime {
-                Lifetime::Unlimited => Reliability::Reliable,
-                Lifetime::Deadline => Reliability::MaxPacketLifetime {
-                    lifetime: u16::try_from(task.deadline.as_millis()).unwrap_or(u16::MAX),
-                },
-            },
-            negotiated: Some(STREAM),
-            ..ChannelConfig::default()
-        };
-        let make = |link| Flow::new(self, channel.clone(), link);
-        Ok(Box::new(Flows::open(places, role, make)?))
-    }
 }
 
-impl Arm for WebRtc {
-    fn name(&self) -> &str {
+impl Rival for WebRtc {
+    type Flow = Flow;
+
+    fn name(&self) -> &'static str {
         name(self.lifetime)
     }
 
@@ -101,12 +86,19 @@ impl Arm for WebRtc {
         )
     }
 
-    fn server(&self, places: &Places, task: &Task) -> Result<Box<dyn Side>, ArmError> {
-        self.side(Role::Server, places, task)
-    }
-
-    fn client(&self, places: &Places, task: &Task) -> Result<Box<dyn Side>, ArmError> {
-        self.side(Role::Client, places, task)
+    fn maker(&self, task: &Task) -> Result<Maker<'_, Flow>, ArmError> {
+        let channel = ChannelConfig {
+            ordered: false,
+            reliability: match self.lifetime {
+                Lifetime::Unlimited => Reliability::Reliable,
+                Lifetime::Deadline => Reliability::MaxPacketLifetime {
+                    lifetime: u16::try_from(task.deadline.as_millis()).unwrap_or(u16::MAX),
+                },
+            },
+            negotiated: Some(STREAM),
+            ..ChannelConfig::default()
+        };
+        Ok(Box::new(move |link| Flow::new(self, channel.clone(), link)))
     }
 }
 
@@ -136,7 +128,8 @@ fn fingerprint(certificate: &DtlsCert) -> Fingerprint {
     }
 }
 
-struct Flow {
+/// A flow.
+pub(crate) struct Flow {
     rtc: Rtc,
     channel: ChannelId,
     local: SocketAddr,

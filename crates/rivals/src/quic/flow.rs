@@ -26,10 +26,11 @@ pub(super) trait Carrier {
     );
 }
 
-pub(super) struct Flow<C> {
+/// A flow.
+pub(crate) struct Flow {
     endpoint: Endpoint,
     connection: Option<(ConnectionHandle, Connection)>,
-    carrier: C,
+    carrier: Box<dyn Carrier>,
     is_ready: bool,
     arrived: Vec<Vec<u8>>,
     /// What the endpoint, and not the connection, has to send.
@@ -37,8 +38,13 @@ pub(super) struct Flow<C> {
     buffer: Vec<u8>,
 }
 
-impl<C: Carrier> Flow<C> {
-    pub(super) fn new(setup: &Setup, link: Link, carrier: C, name: &str) -> Result<Self, ArmError> {
+impl Flow {
+    pub(super) fn new(
+        setup: &Setup,
+        link: Link,
+        carrier: Box<dyn Carrier>,
+        name: &str,
+    ) -> Result<Self, ArmError> {
         let server = (link.role == Role::Server).then(|| Arc::clone(&setup.server));
         let mut endpoint = Endpoint::new(Arc::clone(&setup.endpoint), server, true, None);
         let connection = match link.role {
@@ -103,7 +109,7 @@ impl<C: Carrier> Flow<C> {
     }
 }
 
-impl<C: Carrier> Engine for Flow<C> {
+impl Engine for Flow {
     fn is_ready(&self) -> bool {
         self.is_ready
     }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::BytesMut;
-use punctual_lab::arm::{Arm, ArmError, Places, Side, Task};
+use punctual_lab::arm::{ArmError, Task};
 use quinn_proto::{
     AckFrequencyConfig, ClientConfig, EndpointConfig, IdleTimeout, ServerConfig, TransportConfig,
     VarInt,
@@ -19,10 +19,9 @@ use rustls::RootCertStore;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
 use self::datagrams::DatagramCarrier;
-use self::flow::Flow;
+use self::flow::{Carrier, Flow};
 use self::streams::StreamCarrier;
-use crate::engine::{Link, Role};
-use crate::flows::Flows;
+use crate::engine::{Maker, Rival};
 use crate::{DEAD_AFTER, QUEUE_BYTES_MAX, failed};
 
 /// The name in the servers' certificate.
@@ -89,25 +88,12 @@ impl Quic {
             server: Arc::new(server),
         })
     }
-
-    fn side(&self, role: Role, places: &Places, task: &Task) -> Result<Box<dyn Side>, ArmError> {
-        let setup = self.setup(task)?;
-        let name = self.name();
-        Ok(match self.carriage {
-            Carriage::Streams => {
-                let make = |link: Link| Flow::new(&setup, link, StreamCarrier::default(), name);
-                Box::new(Flows::open(places, role, make)?)
-            }
-            Carriage::Datagrams => {
-                let make = |link: Link| Flow::new(&setup, link, DatagramCarrier::default(), name);
-                Box::new(Flows::open(places, role, make)?)
-            }
-        })
-    }
 }
 
-impl Arm for Quic {
-    fn name(&self) -> &str {
+impl Rival for Quic {
+    type Flow = Flow;
+
+    fn name(&self) -> &'static str {
         name(self.carriage)
     }
 
@@ -127,12 +113,16 @@ impl Arm for Quic {
         )
     }
 
-    fn server(&self, places: &Places, task: &Task) -> Result<Box<dyn Side>, ArmError> {
-        self.side(Role::Server, places, task)
-    }
-
-    fn client(&self, places: &Places, task: &Task) -> Result<Box<dyn Side>, ArmError> {
-        self.side(Role::Client, places, task)
+    fn maker(&self, task: &Task) -> Result<Maker<'_, Flow>, ArmError> {
+        let setup = self.setup(task)?;
+        let name = self.name();
+        Ok(Box::new(move |link| {
+            let carrier: Box<dyn Carrier> = match self.carriage {
+                Carriage::Streams => Box::new(StreamCarrier::default()),
+                Carriage::Datagrams => Box::new(DatagramCarrier::default()),
+            };
+            Flow::new(&setup, link, carrier, name)
+        }))
     }
 }
 

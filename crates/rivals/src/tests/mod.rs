@@ -1,4 +1,6 @@
-//! Every rival over loopback, both ends on one thread.
+//! Every rival over loopback, both ends on one thread; over a bad network in `virtual_time.rs`.
+
+mod virtual_time;
 
 use std::collections::BTreeMap;
 use std::net::UdpSocket;
