@@ -1,5 +1,7 @@
 //! The few probabilities that look-ups, stopgap and prediction share. Only `+ - * /` and `libm`, so equal on every target.
 
+use crate::limits::SOURCE_SYMBOLS_MAX;
+
 /// A loss as a probability: within 0..=1, and 1 when it is not a number.
 pub(crate) fn loss_within_bounds(loss: f32) -> f64 {
     if loss.is_nan() {
@@ -84,4 +86,30 @@ pub(crate) fn arrivals_below(
         }
         probability *= odds * f64::from(arrived) / f64::from(missing + 1);
     }
+}
+
+/// Calls `with` with (source symbols still missing, probability) of a round that sends `missing` source symbols and `repair`
+/// repair symbols of them alone, for every number above 0: as many arrived of the repair symbols as are missing of the others
+/// would have completed it, fewer are of no use.
+pub(crate) fn source_still_missing(
+    missing: u8,
+    repair: u16,
+    arrives: f64,
+    mut with: impl FnMut(u8, f64),
+) {
+    const STATES: usize = SOURCE_SYMBOLS_MAX as usize + 1;
+    // Probability that fewer repair symbols arrive than the index says.
+    let mut fewer = [0.0; STATES];
+    let missing = missing.min(SOURCE_SYMBOLS_MAX);
+    let needed = u16::from(missing);
+    arrivals_below(repair, arrives, needed, |arrived, probability| {
+        fewer[usize::from(arrived) + 1] = probability;
+    });
+    for count in 1..STATES {
+        fewer[count] += fewer[count - 1];
+    }
+    arrivals_below(needed, arrives, needed, |arrived, probability| {
+        let still = needed - arrived;
+        with(still as u8, probability * fewer[usize::from(still)]);
+    });
 }

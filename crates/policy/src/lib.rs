@@ -4,8 +4,8 @@
 //! transmission opportunity. Each round a [`Policy`] sees the *deficit* (symbols still needed) and answers how many symbols to
 //! send now, so that the share of messages that miss their deadline stays below the *miss target* at the least cost.
 //!
-//! The policies: [`Exact`] (the default), [`Pangolin`] (the paper's), [`Retransmit`] and [`Fixed`] (what these are compared
-//! with). A [`Library`] holds one kind for all miss targets of an endpoint:
+//! The policies: [`Exact`] (the default), [`Pangolin`] (the paper's), [`Retransmit`], [`Fixed`] and [`Hairpin`] (what these are
+//! compared with). A [`Library`] holds one kind for all miss targets of an endpoint:
 //!
 //! ```
 //! use punctual_policy::{Library, PolicyKind, Situation, predict_miss};
@@ -24,7 +24,7 @@
 //! assert!(predict_miss(policy, &first, 0.02, &[]) < 0.001);
 //! ```
 //!
-//! In: `situation` (what a policy sees), `loss` (bins). Tables: `table` (packed, one k), `shelf` (all k, built when wanted),
+//! In: `situation` (what a policy sees), `loss` (bins). Tables: `table` (packed, one k), `by_k` and `shelf` (all k, built when wanted),
 //! `stopgap` (what serves until then). Out: `predict` (what following a policy leads to). `solve` makes the tables.
 //!
 //! This crate is pure: no clock, no socket, no randomness of its own. Everything here runs without `std`; the solver that
@@ -37,10 +37,12 @@ extern crate alloc;
 #[cfg(feature = "solve")]
 extern crate std;
 
+mod by_k;
 mod chance;
 mod error;
 mod exact;
 mod fixed;
+mod hairpin;
 mod kind;
 mod library;
 mod limits;
@@ -60,13 +62,14 @@ pub mod solve;
 pub use error::OutOfRange;
 pub use exact::Exact;
 pub use fixed::Fixed;
-pub use kind::{ParsePolicyKindError, PolicyKind};
+pub use hairpin::Hairpin;
+pub use kind::{ParityPrice, ParsePolicyKindError, PolicyKind};
 pub use library::Library;
 pub use limits::{
     FLIGHT_MAX, LOSS_MAX, MISS_TARGET_MIN, MISS_TARGETS_MAX, ROUNDS_MAX, SOURCE_SYMBOLS_MAX,
 };
 pub use pangolin::Pangolin;
-pub use policy::Policy;
+pub use policy::{Deficit, Policy};
 pub use predict::{Prediction, expected_cost, predict, predict_miss};
 pub use retransmit::Retransmit;
 pub use situation::{Action, Situation};

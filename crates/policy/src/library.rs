@@ -3,7 +3,7 @@
 use once_cell::race::OnceBox;
 
 use crate::limits::{MISS_TARGET_MIN, MISS_TARGETS_MAX};
-use crate::{Exact, Fixed, Pangolin, Policy, PolicyKind, Retransmit};
+use crate::{Exact, Fixed, Hairpin, Pangolin, ParityPrice, Policy, PolicyKind, Retransmit};
 
 /// Policies of one kind by miss target, shared by sessions and threads.
 ///
@@ -12,6 +12,8 @@ use crate::{Exact, Fixed, Pangolin, Policy, PolicyKind, Retransmit};
 pub struct Library {
     kind: PolicyKind,
     fixed: Fixed,
+    /// It knows no miss target.
+    hairpin: Hairpin,
     /// Filled from the front, and never emptied.
     kept: [OnceBox<Kept>; MISS_TARGETS_MAX],
 }
@@ -38,9 +40,15 @@ impl Library {
         } else {
             0
         };
+        let price = if let PolicyKind::Hairpin(price) = kind {
+            price
+        } else {
+            ParityPrice::PUBLISHED
+        };
         Self {
             kind,
             fixed: Fixed { repair },
+            hairpin: Hairpin::new(price),
             kept: [const { OnceBox::new() }; MISS_TARGETS_MAX],
         }
     }
@@ -60,6 +68,7 @@ impl Library {
         match self.kind {
             PolicyKind::Retransmit => &Retransmit,
             PolicyKind::Fixed(_) => &self.fixed,
+            PolicyKind::Hairpin(_) => &self.hairpin,
             PolicyKind::Pangolin | PolicyKind::Exact => self.kept(miss_target).policy(),
         }
     }
@@ -67,7 +76,7 @@ impl Library {
     /// Whether look-ups have missed tables that are not built yet.
     #[must_use]
     pub fn is_wanting(&self) -> bool {
-        self.all_kept().any(|kept| kept.wanted() != 0)
+        self.hairpin.wanted() != 0 || self.all_kept().any(|kept| kept.wanted() != 0)
     }
 
     fn all_kept(&self) -> impl Iterator<Item = &Kept> {
@@ -104,17 +113,22 @@ impl Library {
 impl Library {
     /// Builds everything that look-ups have missed; returns how many tables are new. Not for the path of a packet.
     pub fn build_wanted(&self) -> usize {
-        self.all_kept().map(Kept::build_wanted).sum()
+        let kept: usize = self.all_kept().map(Kept::build_wanted).sum();
+        kept + self.hairpin.build_wanted()
     }
 
     /// Builds ahead for this target and these k.
     pub fn prepare(&self, miss_target: f32, source_symbols: impl IntoIterator<Item = u8>) {
-        if !matches!(self.kind, PolicyKind::Pangolin | PolicyKind::Exact) {
-            return;
-        }
-        let kept = self.kept(miss_target);
+        let build: &dyn Fn(u8) -> usize = match self.kind {
+            PolicyKind::Retransmit | PolicyKind::Fixed(_) => return,
+            PolicyKind::Hairpin(_) => &|k| self.hairpin.build(k),
+            PolicyKind::Pangolin | PolicyKind::Exact => {
+                let kept = self.kept(miss_target);
+                &|k| kept.build(k)
+            }
+        };
         for source_symbols in source_symbols {
-            kept.build(source_symbols);
+            build(source_symbols);
         }
     }
 }

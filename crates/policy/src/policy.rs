@@ -2,10 +2,25 @@
 
 use crate::{Action, Situation};
 
+/// What a policy counts as missing of a block, and what its later rounds consist of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Deficit {
+    /// Symbols still needed, of whatever kind: k less all that arrived. Later rounds send symbols that were not sent before.
+    Rank,
+    /// Source symbols that did not arrive, unless the block is complete: repair symbols of earlier rounds do not count.
+    /// Later rounds send these source symbols again, and repair symbols that were not sent before.
+    Source,
+}
+
 /// Decides how much redundancy a message gets. A value behind this trait, so that tests, the lab and users can swap it.
 pub trait Policy: Send + Sync {
     /// The name used in reports, such as `exact`.
     fn name(&self) -> &'static str;
+
+    /// What [`Situation::deficit`] is to say.
+    fn counts(&self) -> Deficit {
+        Deficit::Rank
+    }
 
     /// What to send now. Pure: equal situations give equal answers once the policy's tables are ready.
     ///

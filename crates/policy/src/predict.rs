@@ -4,7 +4,7 @@
 //! and achieved agreeing is a tested promise (design, section 2), so nothing is binned here.
 
 use crate::limits::{ROUNDS_MAX, SOURCE_SYMBOLS_MAX};
-use crate::{Policy, Situation, chance};
+use crate::{Deficit, Policy, Situation, chance};
 
 /// What following a policy leads to.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -23,7 +23,8 @@ const NEGLIGIBLE: f64 = 1e-18;
 ///
 /// Each symbol of the i-th round (from 0) arrives in time with probability `(1 - loss_mean) * on_time[i]`; entries that the
 /// slice lacks count as 1. Decisions see `first` with deficit, rounds, sent and time moved on, and all symbols accounted for. For a
-/// mixed policy this is the prediction for the message's own draw.
+/// mixed policy this is the prediction for the message's own draw. Of a policy that counts source symbols, repair symbols of
+/// earlier rounds are of no use: a receiver that keeps them does a little better.
 #[must_use]
 pub fn predict(
     policy: &dyn Policy,
@@ -52,9 +53,24 @@ pub fn predict(
             let flight = policy.decide(&now).symbols;
             sent_most = sent_most.max(flight);
             symbols += probability * f64::from(flight);
-            chance::arrivals_below(flight, arrives, deficit as u16, |arrived, chance| {
-                after[deficit - usize::from(arrived)] += probability * chance;
-            });
+            match policy.counts() {
+                Deficit::Rank => {
+                    chance::arrivals_below(flight, arrives, deficit as u16, |arrived, chance| {
+                        after[deficit - usize::from(arrived)] += probability * chance;
+                    });
+                }
+                Deficit::Source => {
+                    let repair = flight.saturating_sub(deficit as u16);
+                    chance::source_still_missing(
+                        deficit as u8,
+                        repair,
+                        arrives,
+                        |still, chance| {
+                            after[usize::from(still)] += probability * chance;
+                        },
+                    );
+                }
+            }
         }
         core::mem::swap(&mut before, &mut after);
         now.unaccounted = 0;

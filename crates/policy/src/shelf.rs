@@ -1,13 +1,9 @@
 //! The tables of one policy and one miss target, by k, each built when it is first wanted.
-//!
-//! Look-ups run while another thread builds: a finished table is put in its place once, and stays.
 
 use core::fmt;
 use core::marker::PhantomData;
-use core::sync::atomic::{AtomicU64, Ordering};
 
-use once_cell::race::OnceBox;
-
+use crate::by_k::ByK;
 use crate::limits::{MISS_TARGET_MIN, SOURCE_SYMBOLS_MAX};
 use crate::loss::LossBins;
 use crate::table::BlockTables;
@@ -27,9 +23,7 @@ pub(crate) trait Scheme: Send + Sync + 'static {
 /// Tables of one scheme for one miss target.
 pub(crate) struct Shelf<S> {
     miss_target: f64,
-    tables: [OnceBox<BlockTables>; SOURCE_SYMBOLS_MAX as usize],
-    /// Bit k - 1 is set once a look-up has missed the tables of k.
-    wanted: AtomicU64,
+    tables: ByK<BlockTables>,
     scheme: PhantomData<S>,
 }
 
@@ -39,11 +33,9 @@ impl<S: Scheme> Shelf<S> {
             miss_target >= f64::from(MISS_TARGET_MIN) && miss_target < 1.0,
             "checked by the caller"
         );
-        let tables = [const { OnceBox::new() }; SOURCE_SYMBOLS_MAX as usize];
         Self {
             miss_target,
-            tables,
-            wanted: AtomicU64::new(0),
+            tables: ByK::new(),
             scheme: PhantomData,
         }
     }
@@ -54,7 +46,7 @@ impl<S: Scheme> Shelf<S> {
 
     /// Bits k - 1 of the tables that look-ups have missed and that are not built yet.
     pub(crate) fn wanted(&self) -> u64 {
-        self.wanted.load(Ordering::Relaxed)
+        self.tables.wanted()
     }
 
     /// Symbols to send.
@@ -66,9 +58,8 @@ impl<S: Scheme> Shelf<S> {
         }
         let planned = situation.rounds_planned.clamp(left, S::ROUNDS_MAX);
         let bin = S::Bins::bin_of(situation.loss);
-        let place = place_of(situation.source_symbols);
-        let Some(tables) = self.tables[place].get() else {
-            return self.stopgap(place, bin, planned, left, situation.deficit);
+        let Some(tables) = self.tables.get(situation.source_symbols) else {
+            return self.stopgap(situation, bin, planned, left);
         };
         tables
             .symbols(bin, planned, left, situation.deficit, situation.draw)
@@ -77,11 +68,10 @@ impl<S: Scheme> Shelf<S> {
 
     /// Expected symbols of a whole block.
     pub(crate) fn expected_symbols(&self, source_symbols: u8, rounds: u16, loss: f32) -> f32 {
-        let place = place_of(source_symbols);
-        let source_symbols = place as u8 + 1;
+        let source_symbols = source_symbols.clamp(1, SOURCE_SYMBOLS_MAX);
         let bin = S::Bins::bin_of(loss);
         let (bin_loss, planned) = (S::Bins::upper_end(bin), rounds.clamp(1, S::ROUNDS_MAX));
-        match self.tables[place].get() {
+        match self.tables.get(source_symbols) {
             Some(tables) => tables.cost(bin, planned),
             None if self.is_trivial(source_symbols, planned, bin_loss) => None,
             None => {
@@ -98,17 +88,14 @@ impl<S: Scheme> Shelf<S> {
     }
 
     #[cold]
-    fn stopgap(&self, place: usize, bin: usize, planned: u16, left: u16, deficit: u8) -> u16 {
-        let loss = S::Bins::upper_end(bin);
+    fn stopgap(&self, situation: &Situation, bin: usize, planned: u16, left: u16) -> u16 {
+        let (deficit, loss) = (situation.deficit, S::Bins::upper_end(bin));
+        let source_symbols = situation.source_symbols.clamp(1, SOURCE_SYMBOLS_MAX);
         // Then the tables, once built, say the same: a path on which nothing is to be solved never asks for a solver.
-        if self.is_trivial(place as u8 + 1, planned, loss) {
+        if self.is_trivial(source_symbols, planned, loss) {
             return u16::from(deficit);
         }
-        let bit = 1 << place;
-        // Read first: most threads find the bit set, and a shared cache line is read more cheaply than written.
-        if self.wanted() & bit == 0 {
-            self.wanted.fetch_or(bit, Ordering::Relaxed);
-        }
+        self.tables.want(source_symbols);
         stopgap::symbols(deficit, left, loss, self.miss_target)
     }
 
@@ -121,35 +108,24 @@ impl<S: Scheme> Shelf<S> {
 impl<S: Scheme> Shelf<S> {
     /// The tables of k, if they are built.
     pub(crate) fn tables(&self, source_symbols: u8) -> Option<&BlockTables> {
-        self.tables[place_of(source_symbols)].get()
+        self.tables.get(source_symbols)
     }
 
     /// Builds the tables of k; returns how many are new.
     pub(crate) fn build(&self, source_symbols: u8) -> usize {
-        let place = place_of(source_symbols);
-        let mut built = 0;
-        if self.tables[place].get().is_none() {
-            let tables = crate::solve::block_tables::<S>(place as u8 + 1, self.miss_target);
-            let table_count = tables.table_count();
-            // Another thread may have been faster; its tables are the same.
-            built = self.tables[place]
-                .set(alloc::boxed::Box::new(tables))
-                .map_or(0, |()| table_count);
-        }
-        self.wanted.fetch_and(!(1 << place), Ordering::Relaxed);
-        built
+        let make = |k| crate::solve::block_tables::<S>(k, self.miss_target);
+        let new = self.tables.build(source_symbols, make);
+        new.map_or(0, BlockTables::table_count)
     }
 
     /// Builds what look-ups have missed; returns how many tables are new.
     pub(crate) fn build_wanted(&self) -> usize {
-        let wanted = self.wanted();
-        let places = (0..SOURCE_SYMBOLS_MAX).filter(|place| wanted >> place & 1 == 1);
-        places.map(|place| self.build(place + 1)).sum()
+        self.tables.wanted_k().map(|k| self.build(k)).sum()
     }
 
     /// Builds the tables of every k on all processors; returns how many are new.
     pub(crate) fn build_all(&self) -> usize {
-        use core::sync::atomic::AtomicU8;
+        use core::sync::atomic::{AtomicU8, Ordering};
         let threads = std::thread::available_parallelism().map_or(1, core::num::NonZero::get);
         // The largest k takes longest: it goes first, so that no thread is left alone with it at the end.
         let next = AtomicU8::new(SOURCE_SYMBOLS_MAX);
@@ -175,26 +151,17 @@ impl<S: Scheme> Shelf<S> {
 
     /// Tables stored, and the bytes of all of it.
     pub(crate) fn stored(&self) -> (usize, usize) {
-        let built = self.tables.iter().filter_map(OnceBox::get);
-        built.fold((0, size_of::<Self>()), |(tables, bytes), k| {
-            (tables + k.table_count(), bytes + k.stored_bytes())
-        })
+        self.tables
+            .built()
+            .fold((0, size_of::<Self>()), |(tables, bytes), k| {
+                (tables + k.table_count(), bytes + k.stored_bytes())
+            })
     }
-}
-
-/// Where the tables of k stand. Out of range counts as the nearest in range: a look-up never panics.
-fn place_of(source_symbols: u8) -> usize {
-    usize::from(source_symbols.clamp(1, SOURCE_SYMBOLS_MAX)) - 1
 }
 
 impl<S> fmt::Debug for Shelf<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let built = self
-            .tables
-            .iter()
-            .filter(|tables| tables.get().is_some())
-            .count();
-        let wanted = self.wanted.load(Ordering::Relaxed);
+        let (built, wanted) = (self.tables.built().count(), self.tables.wanted());
         f.debug_struct("Shelf")
             .field("miss_target", &self.miss_target)
             .field("built", &built)

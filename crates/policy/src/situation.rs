@@ -7,7 +7,8 @@ use core::time::Duration;
 pub struct Situation {
     /// k, the source symbols of the block, 1..=64.
     pub source_symbols: u8,
-    /// Symbols still needed to rebuild the block, 1..=k. Symbols on the way are not subtracted.
+    /// What the policy counts ([`crate::Policy::counts`]), 1..=k: symbols still needed to rebuild the block, or source symbols
+    /// that are not acknowledged. Symbols on the way are not subtracted.
     pub deficit: u8,
     /// Symbols sent that are neither acknowledged nor known to be lost.
     pub unaccounted: u16,
@@ -25,6 +26,10 @@ pub struct Situation {
     pub time_left: Duration,
     /// Time after which missing feedback means loss.
     pub round_time: Duration,
+    /// Smoothed round-trip time and its mean deviation, both as in RFC 9002 section 5.3; zero when nothing is known.
+    pub rtt: Duration,
+    /// See `rtt`.
+    pub rtt_deviation: Duration,
 }
 
 impl Situation {
@@ -42,6 +47,8 @@ impl Situation {
             draw: 0,
             time_left: Duration::ZERO,
             round_time: Duration::ZERO,
+            rtt: Duration::ZERO,
+            rtt_deviation: Duration::ZERO,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! One library serves all miss targets, and builds what was asked for off the path of a packet.
 #![cfg(feature = "solve")]
 
-use punctual_policy::{Library, ParsePolicyKindError, PolicyKind, Situation};
+use punctual_policy::{Library, ParityPrice, ParsePolicyKindError, PolicyKind, Situation};
 
 #[test]
 fn kinds_are_read_as_they_are_printed() {
@@ -9,6 +9,9 @@ fn kinds_are_read_as_they_are_printed() {
         PolicyKind::Retransmit,
         PolicyKind::Fixed(0),
         PolicyKind::Fixed(255),
+        PolicyKind::Hairpin(ParityPrice::PUBLISHED),
+        PolicyKind::Hairpin(ParityPrice::new(0.003).expect("in range")),
+        PolicyKind::Hairpin(ParityPrice::new(1e-7).expect("in range")),
         PolicyKind::Pangolin,
         PolicyKind::Exact,
     ];
@@ -32,6 +35,24 @@ fn kinds_are_read_as_they_are_printed() {
         );
     }
     assert_eq!(
+        "hairpin:1e-4".parse(),
+        Ok(PolicyKind::Hairpin(ParityPrice::PUBLISHED))
+    );
+    for wrong in [
+        "hairpin(",
+        "hairpin()",
+        "hairpin(0)",
+        "hairpin(-1e-4)",
+        "hairpin(1.1)",
+        "hairpin(NaN)",
+        "hairpin(inf)",
+        "hairpin(1e-60)",
+        "hairpin0.1",
+    ] {
+        let parsed = wrong.parse::<PolicyKind>();
+        assert_eq!(parsed, Err(ParsePolicyKindError::Price), "{wrong}");
+    }
+    assert_eq!(
         "Exact".parse::<PolicyKind>(),
         Err(ParsePolicyKindError::UnknownName)
     );
@@ -42,6 +63,7 @@ fn names_are_those_of_the_kind() {
     for (kind, name) in [
         (PolicyKind::Retransmit, "retransmit"),
         (PolicyKind::Fixed(2), "fixed"),
+        (PolicyKind::Hairpin(ParityPrice::PUBLISHED), "hairpin"),
         (PolicyKind::Pangolin, "pangolin"),
         (PolicyKind::Exact, "exact"),
     ] {
@@ -59,7 +81,16 @@ fn names_are_those_of_the_kind() {
 
 #[test]
 fn what_look_ups_miss_is_built_later() {
-    let library = Library::new(PolicyKind::Exact);
+    let (stopgap, built) = before_and_after_building(PolicyKind::Exact);
+    assert!(built < stopgap, "{built} {stopgap}");
+    let hairpin = PolicyKind::Hairpin(ParityPrice::PUBLISHED);
+    let (stopgap, built) = before_and_after_building(hairpin);
+    assert!(built > 4 && stopgap > 4, "{built} {stopgap}");
+}
+
+/// Symbols for four missing in the last of two rounds.
+fn before_and_after_building(kind: PolicyKind) -> (u16, u16) {
+    let library = Library::new(kind);
     assert!(!library.is_wanting());
     let now = Situation::first(4, 2, 0.02);
     let last = Situation {
@@ -74,8 +105,8 @@ fn what_look_ups_miss_is_built_later() {
     assert!(!library.is_wanting());
     assert_eq!(library.build_wanted(), 0);
     let built = library.policy(1e-3).decide(&last).symbols;
-    assert!(built < stopgap, "{built} {stopgap}");
     assert!(!library.is_wanting());
+    (stopgap, built)
 }
 
 #[test]
@@ -83,6 +114,7 @@ fn prepared_ahead_nothing_is_missed() {
     for kind in [
         PolicyKind::Exact,
         PolicyKind::Pangolin,
+        PolicyKind::Hairpin(ParityPrice::PUBLISHED),
         PolicyKind::Retransmit,
     ] {
         let library = Library::new(kind);

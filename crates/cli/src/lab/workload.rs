@@ -34,7 +34,8 @@ pub(super) struct Workload {
     /// Time between two messages of a session.
     #[arg(long, value_name = "MS", default_value = "1000", value_parser = values::millis_above_zero)]
     pub(super) interval_ms: Duration,
-    /// Policies to compare, over the same network: retransmit, fixed(N), also written fixed:N, pangolin, exact.
+    /// Policies to compare, over the same network: retransmit, fixed(N), also written fixed:N, hairpin, hairpin(PRICE), pangolin,
+    /// exact.
     #[arg(
         long,
         value_name = "POLICY,..",

@@ -24,11 +24,11 @@ pub(crate) struct Args {
     /// Share of messages that may be late.
     #[arg(long, value_name = "SHARE", default_value = "0.001", value_parser = values::miss)]
     miss: f64,
-    /// retransmit, fixed(N), pangolin or exact.
+    /// retransmit, fixed(N), hairpin, hairpin(PRICE), pangolin or exact.
     #[arg(long, default_value = "exact")]
     policy: PolicyKind,
     /// Print one JSON object: `expected_symbols`, `miss_probability`, `oracle_symbols` (of a sender that knows all losses
-    /// beforehand), and `actions`: a list per round, of symbols to send for deficit 1..k; for `exact` instead `mixture`, a
+    /// beforehand), and `actions`: a list per round, of symbols to send for deficit 1..k (of hairpin: for 1..k source symbols missing); for `exact` instead `mixture`, a
     /// list of {`weight`, `actions`}.
     #[arg(long)]
     json: bool,
@@ -111,7 +111,11 @@ fn text(policy: PolicyKind, problem: &Problem, solution: &Solution) -> String {
             text += &format!("  round {round:>3}: {}\n", rule(row));
         }
     }
-    text + "\nq is the number of symbols still needed.\n"
+    let counted = match policy {
+        PolicyKind::Hairpin(_) => "source symbols that did not arrive",
+        _ => "symbols still needed",
+    };
+    text + &format!("\nq is the number of {counted}.\n")
 }
 
 /// A row as a rule where it is one, else as what to send for q = 1, 2, ...

@@ -1,11 +1,13 @@
 //! Finds the policies and fills the tables.
 //!
-//! `trellis` solves one game for one price of a miss, `hull` finds the price, `fill` does so for all tables of one k.
+//! `trellis` solves one game for one price of a miss, `hull` finds the price, `fill` does so for all tables of one k; `layers` is
+//! Hairpin's recursion.
 //! [`solve`] and [`curve()`] answer for exact loss probabilities, without bins; [`table_summary`] measures the tables.
 
 mod curve;
 mod fill;
 mod hull;
+mod layers;
 mod problem;
 mod summary;
 #[cfg(test)]
@@ -17,6 +19,7 @@ pub use problem::{Mixed, Problem, Solution, solve};
 pub use summary::{TableSummary, table_summary};
 
 pub(crate) use fill::block_tables;
+pub(crate) use layers::hairpin_table;
 
 /// What a policy may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

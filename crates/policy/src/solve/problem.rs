@@ -5,9 +5,10 @@ use alloc::vec::Vec;
 
 use super::Rule;
 use super::hull::{Optimum, rounds_not_trivial};
+use super::layers::{Layer, hairpin_layers};
 use super::trellis::{Game, Plan, Trellis};
 use crate::error::checked_miss_target;
-use crate::{OutOfRange, PolicyKind, ROUNDS_MAX, SOURCE_SYMBOLS_MAX, chance};
+use crate::{OutOfRange, ParityPrice, PolicyKind, ROUNDS_MAX, SOURCE_SYMBOLS_MAX, chance};
 
 /// A block that is to arrive: over what, in how many rounds, and how surely.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -29,7 +30,7 @@ pub struct Solution {
     pub expected_symbols: f64,
     /// Probability that the block is not rebuilt in time. Above the target where the policy cannot meet it.
     pub miss_probability: f64,
-    /// Symbols to send: by round from first to last, then by deficit 1..=k. Of a mixture, the policy with the smaller miss.
+    /// Symbols to send: by round from first to last, then by deficit 1..=k (as the policy counts it). Of a mixture, the policy with the smaller miss.
     pub actions: Vec<Vec<u16>>,
     /// All policies mixed and how often each is followed; one of weight 1 when nothing is mixed.
     pub mixture: Vec<Mixed>,
@@ -101,6 +102,7 @@ pub fn solve(kind: PolicyKind, problem: &Problem) -> Result<Solution, OutOfRange
     Ok(match kind {
         PolicyKind::Retransmit => with_repair(problem, 0),
         PolicyKind::Fixed(repair) => with_repair(problem, repair),
+        PolicyKind::Hairpin(price) => with_layers(problem, price),
         PolicyKind::Pangolin | PolicyKind::Exact if problem.is_trivial() => with_repair(problem, 0),
         PolicyKind::Pangolin => {
             let dear = optimum(&game(Rule::MayGiveUp), problem).dear;
@@ -156,6 +158,37 @@ fn mixture(
     }
 }
 
+/// Hairpin's, with what it leads to where repair symbols of earlier rounds are of no use. It knows no target.
+fn with_layers(problem: &Problem, price: ParityPrice) -> Solution {
+    let Problem {
+        loss,
+        source_symbols,
+        rounds,
+        ..
+    } = *problem;
+    let layers = hairpin_layers(source_symbols, loss, rounds, price);
+    let symbols = |layer: &Layer| {
+        let sent = (1..).zip(&layer.repair[1..]);
+        sent.map(|(missing, repair)| missing + repair).collect()
+    };
+    let actions: Vec<Vec<u16>> = layers.iter().rev().map(symbols).collect();
+    let (first, whole) = (&layers[layers.len() - 1], usize::from(source_symbols));
+    Solution {
+        expected_symbols: first.symbols[whole],
+        miss_probability: first.miss[whole],
+        mixture: always(&actions),
+        actions,
+    }
+}
+
+/// One policy, not mixed.
+fn always(actions: &[Vec<u16>]) -> Vec<Mixed> {
+    vec![Mixed {
+        weight: 1.0,
+        actions: actions.to_vec(),
+    }]
+}
+
 /// `repair` symbols with the first flight, then just the deficit, in closed form.
 fn with_repair(problem: &Problem, repair: u8) -> Solution {
     let Problem {
@@ -182,14 +215,10 @@ fn with_repair(problem: &Problem, repair: u8) -> Solution {
     actions[0]
         .iter_mut()
         .for_each(|symbols| *symbols += u16::from(repair));
-    let mixture = vec![Mixed {
-        weight: 1.0,
-        actions: actions.clone(),
-    }];
     Solution {
         expected_symbols: cost,
         miss_probability: miss,
+        mixture: always(&actions),
         actions,
-        mixture,
     }
 }

@@ -21,6 +21,8 @@ pub(crate) struct Block {
     /// Symbols sent in all.
     pub(crate) sent: u16,
     next_esi: u8,
+    /// Source symbols from here on that were not acknowledged go first, again.
+    again_from: u8,
     /// Symbols of the current round still to be sent.
     pub(crate) to_send: u16,
     /// It stands in the schedule.
@@ -58,6 +60,7 @@ impl Block {
             acked_count: 0,
             sent: 0,
             next_esi: 0,
+            again_from: cut.source_symbols,
             to_send: 0,
             is_scheduled: false,
             unaccounted: 0,
@@ -84,6 +87,23 @@ impl Block {
             .saturating_sub(self.acked_count.min(255) as u8)
     }
 
+    /// Source symbols that did not arrive, as far as we know; 0 once the block is complete.
+    pub(crate) fn source_deficit(&self) -> u8 {
+        if self.is_complete() {
+            return 0;
+        }
+        // Source symbols come first, and there are at most 64 of them.
+        let others = u64::MAX
+            .checked_shl(u32::from(self.source_symbols))
+            .unwrap_or(0);
+        (!self.acked[0] & !others).count_ones() as u8
+    }
+
+    /// The next symbols to send are the source symbols that did not arrive.
+    pub(crate) const fn repeat_source(&mut self) {
+        self.again_from = 0;
+    }
+
     /// Whether what is on its way is enough, if none of it is lost.
     pub(crate) fn may_complete(&self) -> bool {
         u16::from(self.deficit()) <= self.unaccounted
@@ -107,9 +127,16 @@ impl Block {
         true
     }
 
-    /// The next symbol to send. Each is new as long as there are new ones, because a new symbol helps whichever of the
+    /// The next symbol to send: a source symbol again when that was asked for, else one by one. Each is new as long as there are new ones, because a new symbol helps whichever of the
     /// earlier ones were lost; after the last repair symbol those not yet acknowledged come again.
     pub(crate) fn next_esi(&mut self) -> u8 {
+        while self.again_from < self.source_symbols {
+            let esi = self.again_from;
+            self.again_from += 1;
+            if !self.is_acked(esi) {
+                return esi;
+            }
+        }
         let count = usize::from(self.source_symbols) + REPAIR_SYMBOLS_MAX;
         loop {
             let esi = self.next_esi;
@@ -173,6 +200,24 @@ mod tests {
         block.on_acked(0);
         block.on_acked(2);
         assert_eq!([block.next_esi(), block.next_esi()], [1, 3]);
+    }
+
+    #[test]
+    fn source_symbols_that_did_not_arrive_are_repeated_before_new_repair_symbols() {
+        let mut block = block(100, 4);
+        assert_eq!(block.source_deficit(), 4);
+        let first: Vec<u8> = (0..6).map(|_| block.next_esi()).collect();
+        assert_eq!(first, [0, 1, 2, 3, 4, 5]);
+        for esi in [1, 2, 5] {
+            block.on_acked(esi);
+        }
+        assert_eq!((block.deficit(), block.source_deficit()), (1, 2));
+        block.repeat_source();
+        let second: Vec<u8> = (0..4).map(|_| block.next_esi()).collect();
+        assert_eq!(second, [0, 3, 6, 7], "what arrived is not sent again");
+        block.on_acked(6);
+        assert_eq!((block.deficit(), block.source_deficit()), (0, 0));
+        assert_eq!(self::block(6400, 64).source_deficit(), 64);
     }
 
     #[test]

@@ -48,6 +48,11 @@ impl Rtt {
         }
     }
 
+    /// The mean deviation, RFC 9002's `rttvar`; zero while nothing is known.
+    pub(crate) const fn variation(&self) -> Duration {
+        self.variation
+    }
+
     pub(crate) const fn min(&self) -> Duration {
         if self.is_known() {
             self.samples.min()

@@ -382,6 +382,8 @@ impl Plan {
             draw: 0,
             time_left,
             round_time: session.path.round_time(),
+            rtt: session.path.rtt.smoothed(),
+            rtt_deviation: session.path.rtt.variation(),
         }
     }
 }

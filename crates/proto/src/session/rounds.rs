@@ -4,7 +4,7 @@
 use core::cmp::Reverse;
 use core::time::Duration;
 
-use punctual_policy::{Action, Policy, Situation, expected_cost, predict_miss};
+use punctual_policy::{Action, Deficit, Policy, Situation, expected_cost, predict_miss};
 
 use super::{Due, Session, Shared};
 use crate::limits::BACKOFF_MAX;
@@ -38,6 +38,8 @@ struct Decision {
     deadline: Option<Instant>,
     /// Symbols to send; none when the policy gives the deadline up.
     symbols: u16,
+    /// They begin with the source symbols that did not arrive.
+    repeats_source: bool,
     /// If nobody answers, the next round is longer.
     may_back_off: bool,
 }
@@ -83,13 +85,18 @@ impl Session {
         if !is_first && (!message.fate_sends() || (rounds_left == 0 && !message.is_repaired())) {
             return None;
         }
-        let action = if rounds_left == 0 {
+        let (action, counted) = if rounds_left == 0 {
             // No deadline, or none that can be kept: nothing to buy with redundancy.
-            Action::burst(u16::from(block.deficit()))
+            (Action::burst(u16::from(block.deficit())), Deficit::Rank)
         } else {
+            let policy = shared.config.policies.policy(options.miss_target());
+            let counted = policy.counts();
             let situation = Situation {
                 source_symbols: block.source_symbols,
-                deficit: block.deficit(),
+                deficit: match counted {
+                    Deficit::Rank => block.deficit(),
+                    Deficit::Source => block.source_deficit(),
+                },
                 unaccounted: block.unaccounted,
                 sent: block.sent,
                 rounds_left,
@@ -98,9 +105,10 @@ impl Session {
                 draw: draw(message.id),
                 time_left,
                 round_time,
+                rtt: self.path.rtt.smoothed(),
+                rtt_deviation: self.path.rtt.variation(),
             };
-            let policy = shared.config.policies.policy(options.miss_target());
-            policy.decide(&situation)
+            (policy.decide(&situation), counted)
         };
         // Inside the deadline there is no backoff. After it (or without one) each round that nobody answered doubles the next,
         // unless so little is on its way that it matters to nobody.
@@ -108,6 +116,7 @@ impl Session {
         Some(Decision {
             deadline,
             symbols: action.symbols.min(FLIGHT_MAX),
+            repeats_source: !is_first && counted == Deficit::Source,
             may_back_off: rounds_left == 0 && !is_thin,
         })
     }
@@ -127,6 +136,9 @@ impl Session {
             return;
         };
         block.to_send = decision.symbols;
+        if decision.repeats_source {
+            block.repeat_source();
+        }
         block.flight_from = flight_from;
         block.flight_acked = false;
         let was_silent = block.sent > 0 && last_acked < block.flight_began;

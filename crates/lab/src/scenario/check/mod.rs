@@ -42,7 +42,7 @@ pub(super) fn scenario(raw: file::File, stem: &str) -> Result<Scenario, Problem>
     let policy = match &raw.policy {
         None => Default::default(),
         Some(name) => name.parse().map_err(|_| {
-            let expected = "exact, pangolin, retransmit or fixed(N)";
+            let expected = "exact, pangolin, hairpin, hairpin(PRICE), retransmit or fixed(N)";
             top.range("policy", expected, quoted(name))
         })?,
     };
