@@ -1,0 +1,145 @@
+//! What comes of a scorecard, in numbers.
+
+use punctual_lab::arena::{Arena, ArenaRun, ArmFigures, ArmRun, Difference, on_time_difference};
+use punctual_lab::genie::{self, Floors};
+use punctual_lab::stats::Latencies;
+use punctual_lab::world::Moment;
+use serde::Serialize;
+
+use super::Args;
+use crate::lab::arms::REFERENCE;
+use crate::lab::networks::{self, NamedNetwork};
+use crate::output;
+
+/// All networks.
+#[derive(Debug, Serialize)]
+pub(super) struct Scorecard {
+    /// Repeats it.
+    pub(super) command: String,
+    pub(super) version: &'static str,
+    /// Whose TCP was played.
+    pub(super) kernel: String,
+    /// Clients of each arm.
+    pub(super) flows: u32,
+    pub(super) message_bytes: u32,
+    pub(super) interval_ms: f64,
+    /// Share of messages that should be on time.
+    pub(super) on_time_target: f64,
+    pub(super) seed: u64,
+    pub(super) networks: Vec<Row>,
+}
+
+/// All arms over a network.
+#[derive(Debug, Serialize)]
+pub(super) struct Row {
+    pub(super) network: String,
+    /// Where its numbers come from.
+    pub(super) source: String,
+    pub(super) rtt_median_ms: f64,
+    pub(super) deadline_ms: f64,
+    /// What no sender can beat.
+    #[serde(flatten)]
+    pub(super) floors: Floors,
+    /// Whether the machine kept the network's time.
+    pub(super) timing: String,
+    pub(super) timing_error_ms_p99: f64,
+    pub(super) timing_held: bool,
+    pub(super) arms: Vec<ArmRow>,
+}
+
+/// An arm over a network.
+#[derive(Debug, Serialize)]
+pub(super) struct ArmRow {
+    #[serde(flatten)]
+    pub(super) figures: ArmFigures,
+    /// How much more of its messages were on time than of Punctual's; null for Punctual itself, and where that did not play.
+    pub(super) over_punctual: Option<Difference>,
+    /// (latency in ms, share of messages that were later): for plots.
+    #[serde(skip)]
+    pub(super) curve: Vec<(f64, f64)>,
+}
+
+impl Scorecard {
+    pub(super) fn new(args: &Args, networks: Vec<Row>) -> Self {
+        Self {
+            command: output::command_line(),
+            version: env!("CARGO_PKG_VERSION"),
+            kernel: networks::kernel(),
+            flows: args.flows,
+            message_bytes: args.bytes,
+            interval_ms: args.interval_ms.as_secs_f64() * 1e3,
+            on_time_target: args.on_time,
+            seed: args.seed,
+            networks,
+        }
+    }
+
+    /// The names of all arms, in order.
+    pub(super) fn arms(&self) -> Vec<&str> {
+        let first = self.networks.first().map_or(&[][..], |row| &row.arms);
+        first.iter().map(|arm| arm.figures.arm.as_str()).collect()
+    }
+}
+
+impl Row {
+    pub(super) fn new(
+        network: &NamedNetwork,
+        arena: &Arena,
+        run: &ArenaRun,
+        plain: &[ArmRun],
+    ) -> Self {
+        let task = &arena.contest.task;
+        let deadline_us = u32::try_from(task.deadline.as_micros()).unwrap_or(u32::MAX - 1);
+        let reference = run.arms.iter().find(|arm| arm.name == REFERENCE);
+        let arm = |arm: &ArmRun| {
+            let plain = plain.iter().find(|plain| plain.name == arm.name);
+            let rival = reference.filter(|reference| reference.name != arm.name);
+            ArmRow {
+                figures: ArmFigures::new(arm, task.message_bytes, deadline_us, plain),
+                over_punctual: rival
+                    .map(|other| on_time_difference(&arm.played, &other.played, deadline_us)),
+                curve: Latencies::from(&arm.played).curve(),
+            }
+        };
+        Self {
+            network: network.name.clone(),
+            source: network.path.source.clone(),
+            rtt_median_ms: task.rtt.as_secs_f64() * 1e3,
+            deadline_ms: task.deadline.as_secs_f64() * 1e3,
+            floors: floors(network, arena, run),
+            timing: run.timing.verdict(),
+            timing_error_ms_p99: run.timing.error_ms_p99(),
+            timing_held: run.timing.is_held(),
+            arms: run.arms.iter().map(arm).collect(),
+        }
+    }
+
+    /// Whether anybody could have kept the promise.
+    pub(super) fn is_possible(&self, on_time_target: f64) -> bool {
+        self.floors.late_share <= 1.0 - on_time_target
+    }
+}
+
+/// The limits for the messages that were sent, at the instants at which they were.
+fn floors(network: &NamedNetwork, arena: &Arena, run: &ArenaRun) -> Floors {
+    let contest = &arena.contest;
+    let flows: Vec<_> = (0..)
+        .zip(contest.phases(arena.paths.len() as u32))
+        .map(|(path, phase)| genie::Flow {
+            path,
+            first: Moment((run.began + phase).as_nanos() as u64),
+        })
+        .collect();
+    let task = genie::Task {
+        message_bytes: contest.task.message_bytes,
+        symbols: None,
+        deadline: contest.task.deadline,
+        interval: contest.task.interval,
+        messages: u64::from(contest.messages) * flows.len() as u64,
+        datagram_max: arena.mtu - IP_UDP_HEADER,
+    };
+    let direction = punctual_lab::channel::Direction::Forward;
+    genie::floors(&network.path, direction, arena.seed, &flows, &task)
+}
+
+const IP_UDP_HEADER: u16 = 28;

@@ -1,0 +1,117 @@
+//! A scorecard as a page.
+
+use punctual_lab::report::{self, Figures, LineChart, Scale, Series, Table, Unit};
+use punctual_lab::stats::Report;
+use serde_json::json;
+
+use super::figures::{ArmRow, Row, Scorecard};
+use super::text::{percent, rows};
+
+/// Lines that can be told apart in one picture.
+const LINES_MAX: usize = 8;
+
+pub(super) fn html(scorecard: &Scorecard) -> String {
+    let mut tables = vec![
+        matrix(scorecard, "Messages that were late", |arm| {
+            percent(1.0 - arm.figures.on_time_share)
+        }),
+        matrix(scorecard, "Recovery: bytes sent because of losses, as a share of the messages'", |arm| {
+            let recovery = arm.figures.recovery_overhead;
+            recovery.map_or_else(|| "-".to_owned(), percent)
+        }),
+        matrix(scorecard, "99.9 % of messages arrived within, ms", |arm| {
+            let p99_9 = arm.figures.latency_ms.p99_9;
+            p99_9.map_or_else(|| "never".to_owned(), |ms| format!("{ms:.0}"))
+        }),
+    ];
+    tables.extend(scorecard.networks.iter().map(|row| Table {
+        title: title(row),
+        rows: rows(row),
+    }));
+    tables.push(settings(scorecard));
+    let figures = Figures {
+        title: "Scorecard: what arrives in time, and what it costs".to_owned(),
+        subtitle: format!(
+            "{} clients of each transport, messages of {} bytes every {} ms, {} on time asked for; the same network for all, on \
+             real kernels ({}). Intervals are of 95 %, by resampling clients.",
+            scorecard.flows,
+            scorecard.message_bytes,
+            scorecard.interval_ms,
+            percent(scorecard.on_time_target),
+            scorecard.kernel
+        ),
+        command: scorecard.command.clone(),
+        charts: scorecard.networks.iter().map(chart).collect(),
+        tables,
+        ..Figures::default()
+    };
+    let report = Report {
+        settings: json!({
+            "command": scorecard.command,
+            "version": scorecard.version,
+            "kernel": scorecard.kernel,
+            "seed": scorecard.seed,
+        }),
+        policies: Vec::new(),
+    };
+    report::html(&report, &figures)
+}
+
+fn title(row: &Row) -> String {
+    format!(
+        "{}: median round trip {:.1} ms, deadline {:.0} ms; at best {} late",
+        row.network,
+        row.rtt_median_ms,
+        row.deadline_ms,
+        percent(row.floors.late_share)
+    )
+}
+
+/// A figure of every arm over every network, with what no sender can beat below the networks' names.
+fn matrix(scorecard: &Scorecard, title: &str, cell: impl Fn(&ArmRow) -> String) -> Table {
+    let mut heading = vec![String::new()];
+    heading.extend(scorecard.networks.iter().map(|row| row.network.clone()));
+    let mut rows = vec![heading];
+    for (place, name) in scorecard.arms().into_iter().enumerate() {
+        let mut cells = vec![name.to_owned()];
+        cells.extend(scorecard.networks.iter().map(|row| cell(&row.arms[place])));
+        rows.push(cells);
+    }
+    Table {
+        title: title.to_owned(),
+        rows,
+    }
+}
+
+fn settings(scorecard: &Scorecard) -> Table {
+    let first = scorecard.networks.first().map_or(&[][..], |row| &row.arms);
+    let heading = vec!["arm".to_owned(), "how it is set".to_owned()];
+    let arms = first
+        .iter()
+        .map(|arm| vec![arm.figures.arm.clone(), arm.figures.settings.clone()]);
+    Table {
+        title: "The transports".to_owned(),
+        rows: std::iter::once(heading).chain(arms).collect(),
+    }
+}
+
+fn chart(row: &Row) -> LineChart {
+    let series = |arm: &ArmRow| Series {
+        name: arm.figures.arm.clone(),
+        points: arm.curve.clone(),
+    };
+    LineChart {
+        title: row.network.clone(),
+        caption: format!(
+            "Share of messages that arrived later than so many milliseconds. The deadline is {:.0} ms; {}.",
+            row.deadline_ms, row.timing
+        ),
+        x_label: "latency".to_owned(),
+        y_label: "later".to_owned(),
+        x_unit: Unit::Millis,
+        y_unit: Unit::Share,
+        x_scale: Scale::Log,
+        y_scale: Scale::Log,
+        series: row.arms.iter().take(LINES_MAX).map(series).collect(),
+    }
+}
