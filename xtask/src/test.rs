@@ -7,6 +7,9 @@ use std::time::Duration;
 use crate::steps::{self, Done, StepResult, Steps, capture, cargo, cargo_command, show};
 use crate::{docs, licences, tools};
 
+/// Everything that is off by default.
+const FEATURES: &str = "xtask/vectors,punctual-cli/rivals";
+
 /// Runs all steps; `is_quick` leaves out what takes long.
 pub(crate) fn run(is_quick: bool) -> ExitCode {
     let slow = |step: fn() -> StepResult| {
@@ -22,7 +25,7 @@ pub(crate) fn run(is_quick: bool) -> ExitCode {
     steps.step("clippy", clippy);
     steps.step("documentation", documentation);
     steps.step("tests", || {
-        cargo(&["test", "--workspace", "--features", "xtask/vectors"])
+        cargo(&["test", "--workspace", "--features", FEATURES])
     });
     steps.step("vectors are what the code writes", || {
         cargo(&["xtask", "vectors", "--check"])
@@ -41,7 +44,7 @@ fn clippy() -> StepResult {
         "--workspace",
         "--all-targets",
         "--features",
-        "xtask/vectors",
+        FEATURES,
     ];
     cargo(&[&lint[..], &["--", "-D", "warnings"]].concat())
 }

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use crate::steps::{Done, StepResult, cargo_command, show, works};
 
-/// Provides rustfmt, clippy and python3.
+/// Provides rustfmt, clippy, python3, and what the emulator needs.
 pub(crate) fn provide() -> StepResult {
     if !works("cc", &["--version"]) {
         return Err(
@@ -17,20 +17,61 @@ pub(crate) fn provide() -> StepResult {
             show(Command::new("rustup").args(["component", "add", component]))?;
         }
     }
-    python()
-}
-
-/// Only a root user of a machine with apt can be helped; the others lose one step, and are told.
-fn python() -> StepResult {
-    let is_there = || works("python3", &["--version"]);
-    let may_install = || works("sh", &["-c", "test \"$(id -u)\" = 0 && command -v apt-get"]);
-    if !is_there() && may_install() {
-        // Fails on a machine without a network; then the step that needs it is skipped.
-        let _ = show(Command::new("apt-get").args(["update", "-q"]));
-        let _ = show(Command::new("apt-get").args(["install", "-y", "-q", "python3"]));
-    }
-    if !is_there() {
-        println!("   there is no python3: the vectors will not be decoded by the script");
+    for program in PROGRAMS {
+        program.provide();
     }
     Ok(Done::Passed)
+}
+
+/// A program that a part of the tests needs.
+struct Program {
+    /// Its name, and an argument with which it ends at once.
+    call: (&'static str, &'static str),
+    /// Debian's package.
+    package: &'static str,
+    /// What is not tested without it.
+    loss: &'static str,
+}
+
+const PROGRAMS: [Program; 4] = [
+    Program {
+        call: ("python3", "--version"),
+        package: "python3",
+        loss: "the vectors will not be decoded by the script",
+    },
+    Program {
+        call: ("ip", "-V"),
+        package: "iproute2",
+        loss: "there will be no emulated network",
+    },
+    Program {
+        call: ("setpriv", "--version"),
+        package: "util-linux",
+        loss: "no programs will be run on the emulated network",
+    },
+    Program {
+        call: ("pgrep", "--version"),
+        package: "procps",
+        loss: "nobody will look for programs that were left behind",
+    },
+];
+
+impl Program {
+    /// Only a root user of a machine with apt can be helped; the others lose a part, and are told.
+    fn provide(&self) {
+        let (name, argument) = self.call;
+        let is_there = || works(name, &[argument]);
+        let may_install = || {
+            let test = "test \"$(id -u)\" = 0 && command -v apt-get";
+            works("sh", &["-c", test])
+        };
+        if !is_there() && may_install() {
+            // Fails on a machine without a network; then what needs it is skipped.
+            let _ = show(Command::new("apt-get").args(["update", "-q"]));
+            let _ = show(Command::new("apt-get").args(["install", "-y", "-q", self.package]));
+        }
+        if !is_there() {
+            println!("   there is no {name}: {}", self.loss);
+        }
+    }
 }

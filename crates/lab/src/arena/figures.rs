@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::ArmRun;
-use crate::arm::{NEVER, Played};
+use crate::arm::{NEVER, Played, SOURCE_SYMBOLS, SYMBOLS_SENT};
 use crate::chance::{Chance, Purpose};
 use crate::emulator::PathCounts;
 use crate::stats::{Cluster, Interval, Latencies, LatencyMs, share_interval};
@@ -46,8 +46,9 @@ pub struct ArmFigures {
     pub total_overhead: f64,
     /// The same of the way back.
     pub total_overhead_back: f64,
-    /// IP bytes in the way of the messages beyond those that the same arm sent where nothing was lost, as a share of the messages'
-    /// bytes; None when it was not played there.
+    /// What was sent to make up for losses. Of an arm that counts its symbols: symbols beyond those needed, as a share of those.
+    /// Of others: IP bytes in the way of the messages beyond those that the same arm sent where nothing was lost, as a share of the
+    /// messages' bytes; None when it was not played there.
     pub recovery_overhead: Option<f64>,
     /// Time that both sides' threads computed, the kernel's part on their behalf among it.
     pub cpu_us_per_message: f64,
@@ -64,13 +65,7 @@ impl ArmFigures {
         lossless: Option<&ArmRun>,
     ) -> Self {
         let played = &run.played;
-        let mut latencies = Latencies::default();
-        for &latency in played.latencies_us.iter().flatten() {
-            match latency {
-                NEVER => latencies.record_lost(),
-                latency => latencies.record(u64::from(latency)),
-            }
-        }
+        let latencies = Latencies::from(played);
         let messages = latencies.messages();
         let per_message = |value: f64| value / messages.max(1) as f64;
         let on_time = clusters(played, deadline_us);
@@ -82,7 +77,7 @@ impl ArmFigures {
         let forward = total(&run.forward);
         let backward = total(&run.backward);
         let total_overhead = overhead(forward.bytes, messages) - 1.0;
-        let recovery_overhead = lossless.map(|lossless| {
+        let beyond = lossless.map(|lossless| {
             let messages = lossless
                 .played
                 .latencies_us
@@ -108,7 +103,7 @@ impl ArmFigures {
             packets_back_per_message: per_message(backward.packets as f64),
             total_overhead,
             total_overhead_back: overhead(backward.bytes, messages),
-            recovery_overhead,
+            recovery_overhead: symbols(played).or(beyond),
             cpu_us_per_message: per_message(played.cpu.as_secs_f64() * 1e6),
             spoilt_packets: run.spoilt_packets,
         }
@@ -150,6 +145,32 @@ pub fn on_time_difference(first: &Played, second: &Played, deadline_us: u32) -> 
             low: at(0.025),
             high: at(0.975),
         },
+    }
+}
+
+/// The recovery overhead of an arm that counts symbols.
+fn symbols(played: &Played) -> Option<f64> {
+    let [sender, _] = &played.counters;
+    let count = |name| {
+        sender
+            .iter()
+            .find(|counter| counter.0 == name)
+            .map(|counter| counter.1)
+    };
+    let needed = count(SOURCE_SYMBOLS).filter(|needed| *needed > 0.0)?;
+    Some(count(SYMBOLS_SENT)? / needed - 1.0)
+}
+
+impl From<&Played> for Latencies {
+    fn from(played: &Played) -> Self {
+        let mut latencies = Self::default();
+        for &latency in played.latencies_us.iter().flatten() {
+            match latency {
+                NEVER => latencies.record_lost(),
+                latency => latencies.record(u64::from(latency)),
+            }
+        }
+        latencies
     }
 }
 

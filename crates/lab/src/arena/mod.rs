@@ -65,6 +65,8 @@ pub struct ArenaRun {
     pub arms: Vec<ArmRun>,
     /// Whether the machine kept the network's time.
     pub timing: Timing,
+    /// When the messages began, since the network did.
+    pub began: Duration,
     /// Whether it was ended before its time.
     pub is_interrupted: bool,
 }
@@ -160,10 +162,12 @@ impl Arena {
             .collect();
         let counts = |cable: usize| KernelCounts::read(&namespaces[cable][sender as usize]);
         let mut begin = (Report::default(), Vec::new());
+        let mut began = Duration::ZERO;
         let mut failure = None;
         let mut is_interrupted = false;
         let played = play(&self.contest, &entries, |phase| {
-            if matches!(phase, Phase::Begins) {
+            if let Phase::Begins(at) = phase {
+                began = at.saturating_duration_since(emulator.began());
                 match emulator.report() {
                     Ok(report) => begin = (report, (0..arms.len()).map(counts).collect()),
                     Err(error) => failure = Some(error),
@@ -208,6 +212,7 @@ impl Arena {
         Ok(ArenaRun {
             arms: runs.collect(),
             timing: report.timing,
+            began,
             is_interrupted,
         })
     }

@@ -87,8 +87,8 @@ struct Board {
 pub enum Phase {
     /// So many of all flows are connected.
     Connecting(u32),
-    /// The messages begin.
-    Begins,
+    /// The messages begin at this instant.
+    Begins(Instant),
     /// Messages have been sent for so long.
     Sending(Duration),
 }
@@ -166,7 +166,7 @@ fn conduct(
         thread::sleep(LOOK);
     }
     let begin = Instant::now() + SETTLE;
-    watch(Phase::Begins);
+    watch(Phase::Begins(begin));
     let begin_ns = begin.duration_since(board.base).as_nanos() as u64;
     board.begin_ns.store(begin_ns, Ordering::Relaxed);
     let end = begin + contest.length() + contest.drain;
@@ -228,6 +228,16 @@ impl Contest {
     /// From the first message to the last, at most.
     pub fn length(&self) -> Duration {
         self.task.interval * self.messages
+    }
+
+    /// When in each interval each flow sends: drawn, so that flows do not send together.
+    pub fn phases(&self, flows: u32) -> Vec<Duration> {
+        let chance = Chance::new(self.seed, u64::MAX);
+        let interval_us = (self.task.interval.as_micros() as u64).max(1);
+        let phase = |flow| chance.below(interval_us, Purpose::Offset, u64::from(flow), 0);
+        (0..flows)
+            .map(|flow| Duration::from_micros(phase(flow)))
+            .collect()
     }
 }
 
@@ -305,7 +315,8 @@ impl Player<'_> {
     fn send_all(&self, side: &mut dyn Side, begin: Instant) -> Result<Sent, ArmError> {
         let Contest { task, messages, .. } = self.contest;
         let flows = self.entry.places.flows();
-        let phases = phases(self.contest, flows);
+        let mut phases: Vec<_> = self.contest.phases(flows).into_iter().zip(0..).collect();
+        phases.sort_unstable();
         let mut message: Vec<u8> = (0..task.message_bytes).map(filling).collect();
         let mut sent = Sent::default();
         let mut nothing = |_: u32, _: &[u8]| {};
@@ -366,20 +377,6 @@ impl Player<'_> {
         }
         Ok(())
     }
-}
-
-/// When in each interval each flow sends, in order: drawn, so that flows do not send together.
-fn phases(contest: &Contest, flows: u32) -> Vec<(Duration, u32)> {
-    let chance = Chance::new(contest.seed, u64::MAX);
-    let interval_us = (contest.task.interval.as_micros() as u64).max(1);
-    let mut phases: Vec<_> = (0..flows)
-        .map(|flow| {
-            let phase = chance.below(interval_us, Purpose::Offset, u64::from(flow), 0);
-            (Duration::from_micros(phase), flow)
-        })
-        .collect();
-    phases.sort_unstable();
-    phases
 }
 
 /// A content that is nowhere the same.

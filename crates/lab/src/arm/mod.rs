@@ -110,6 +110,11 @@ pub trait Side {
     }
 }
 
+/// Counter of arms with an erasure code: symbols that the messages needed.
+pub const SOURCE_SYMBOLS: &str = "source_symbols";
+/// Counter of arms with an erasure code: symbols that were sent.
+pub const SYMBOLS_SENT: &str = "symbols_sent";
+
 /// The transport did not take a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Refused;

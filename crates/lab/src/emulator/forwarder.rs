@@ -49,6 +49,7 @@ enum Request {
 /// Talks to the thread.
 #[derive(Debug)]
 pub(super) struct Handle {
+    pub(super) began: Instant,
     requests: Sender<Request>,
     waker: Arc<Waker>,
     is_stopped: Arc<AtomicBool>,
@@ -141,6 +142,7 @@ pub(super) fn start(
         buffer: vec![0; PACKET_MAX],
     };
     let handle = Handle {
+        began: begin.instant,
         requests,
         waker,
         is_stopped,

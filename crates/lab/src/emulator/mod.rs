@@ -29,6 +29,7 @@ mod tests;
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::thread::JoinHandle;
+use std::time::Instant;
 
 pub use error::EmulatorError;
 pub use files::{Capture, DropLog};
@@ -133,6 +134,11 @@ impl Emulator {
     pub fn places(&self, port: u16) -> Places {
         let server = SocketAddrV4::new(SERVER, port);
         Places::new(server, FIRST_CLIENT, self.paths).expect("there are not so many clients")
+    }
+
+    /// When the network's time began.
+    pub const fn began(&self) -> Instant {
+        self.handle.began
     }
 
     /// A side of a cable.

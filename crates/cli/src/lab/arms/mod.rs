@@ -11,14 +11,26 @@ use crate::failure::Failure;
 pub(super) const REFERENCE: &str = "punctual";
 
 /// Policies that are arms under their own names.
-const POLICIES: [&str; 4] = ["retransmit", "fixed(1)", "fixed(3)", "pangolin"];
+const POLICIES: [&str; 5] = ["retransmit", "fixed(1)", "fixed(3)", "pangolin", "hairpin"];
 
-/// The names of all arms that this program has, in the order of tables.
+/// Rivals that there are in a program built with the feature `rivals`.
+const RIVALS: [&str; 7] = [
+    "enet",
+    "kcp",
+    "quic-streams",
+    "quic-datagrams",
+    "webrtc",
+    "webrtc-reliable",
+    "renet",
+];
+
+/// The names of all arms, in the order of tables.
 pub(super) fn names() -> Vec<&'static str> {
     let tcp = Tcp::ALL.iter().map(Arm::name);
     std::iter::once(REFERENCE)
         .chain(POLICIES)
         .chain(tcp)
+        .chain(RIVALS)
         .collect()
 }
 
@@ -45,12 +57,20 @@ pub(super) fn by_names(names: &[String]) -> Result<Vec<Box<dyn Arm>>, Failure> {
     Ok(arms)
 }
 
+/// Whether an arm is Punctual, under whichever policy.
+pub(super) fn is_punctual(name: &str) -> bool {
+    name == REFERENCE || name.parse::<PolicyKind>().is_ok()
+}
+
 fn by_name(name: &str) -> Result<Box<dyn Arm>, Failure> {
     if name == REFERENCE {
         return Ok(Box::new(punctual::Punctual::new(name, PolicyKind::Exact)?));
     }
     if let Some(tcp) = Tcp::ALL.iter().find(|tcp| tcp.name() == name) {
         return Ok(Box::new(tcp.clone()));
+    }
+    if let Some(rival) = rival(name)? {
+        return Ok(rival);
     }
     match name.parse() {
         Ok(policy) => Ok(Box::new(punctual::Punctual::new(name, policy)?)),
@@ -59,4 +79,19 @@ fn by_name(name: &str) -> Result<Box<dyn Arm>, Failure> {
             names().join(", ")
         ))),
     }
+}
+
+#[cfg(feature = "rivals")]
+fn rival(name: &str) -> Result<Option<Box<dyn Arm>>, Failure> {
+    punctual_rivals::arm(name).map_err(Failure::failed)
+}
+
+#[cfg(not(feature = "rivals"))]
+fn rival(name: &str) -> Result<Option<Box<dyn Arm>>, Failure> {
+    if RIVALS.contains(&name) {
+        return Err(Failure::bad_input(format_args!(
+            "this program was built without {name}: build it with --features rivals"
+        )));
+    }
+    Ok(None)
 }

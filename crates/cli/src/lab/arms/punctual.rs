@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use punctual_lab::arm::{Arm, ArmError, Places, Refused, Side, Task};
+use punctual_lab::arm::{Arm, ArmError, Places, Refused, SOURCE_SYMBOLS, SYMBOLS_SENT, Side, Task};
 use punctual_net::clock::Clock;
 use punctual_net::crypto::AwsLc;
 use punctual_net::entropy;
@@ -237,6 +237,22 @@ impl Ends {
         }
     }
 
+    /// Symbols of all sessions.
+    fn counters(&self) -> Vec<(&'static str, f64)> {
+        let stats = self
+            .sessions
+            .iter()
+            .flatten()
+            .filter_map(|&(end, session)| {
+                let endpoint = self.ends[end].driver.endpoint();
+                endpoint.stream_stats(session, StreamId::DEFAULT)
+            });
+        let (needed, sent) = stats.fold((0, 0), |(needed, sent), stats| {
+            (needed + stats.source_symbols, sent + stats.symbols_sent)
+        });
+        vec![(SOURCE_SYMBOLS, needed as f64), (SYMBOLS_SENT, sent as f64)]
+    }
+
     fn set(&mut self, flow: u32, session: Option<(usize, SessionId)>) {
         let place = &mut self.sessions[flow as usize];
         self.ready += u32::from(session.is_some());
@@ -263,6 +279,10 @@ fn patience_after(driver: &Driver, turn: Turn) -> Option<Duration> {
 struct Server(Ends);
 
 impl Side for Server {
+    fn counters(&self) -> Vec<(&'static str, f64)> {
+        self.0.counters()
+    }
+
     fn ready(&self) -> u32 {
         self.0.ready
     }
@@ -329,6 +349,10 @@ impl Client {
 }
 
 impl Side for Client {
+    fn counters(&self) -> Vec<(&'static str, f64)> {
+        self.ends.counters()
+    }
+
     fn ready(&self) -> u32 {
         self.ends.ready
     }

@@ -15,10 +15,14 @@ pub(super) fn html(scorecard: &Scorecard) -> String {
         matrix(scorecard, "Messages that were late", |arm| {
             percent(1.0 - arm.figures.on_time_share)
         }),
-        matrix(scorecard, "Recovery: bytes sent because of losses, as a share of the messages'", |arm| {
-            let recovery = arm.figures.recovery_overhead;
-            recovery.map_or_else(|| "-".to_owned(), percent)
-        }),
+        matrix(
+            scorecard,
+            "Recovery: bytes sent because of losses, as a share of the messages'",
+            |arm| {
+                let recovery = arm.figures.recovery_overhead;
+                recovery.map_or_else(|| "-".to_owned(), percent)
+            },
+        ),
         matrix(scorecard, "99.9 % of messages arrived within, ms", |arm| {
             let p99_9 = arm.figures.latency_ms.p99_9;
             p99_9.map_or_else(|| "never".to_owned(), |ms| format!("{ms:.0}"))
@@ -53,6 +57,7 @@ pub(super) fn html(scorecard: &Scorecard) -> String {
             "seed": scorecard.seed,
         }),
         policies: Vec::new(),
+        floors: None,
     };
     report::html(&report, &figures)
 }

@@ -74,7 +74,9 @@ fn cells(arm: &ArmRow) -> Vec<String> {
         ms(figures.latency_ms.p99),
         ms(figures.latency_ms.p99_9),
         figures.messages_lost.to_string(),
-        figures.recovery_overhead.map_or_else(|| "-".to_owned(), percent),
+        figures
+            .recovery_overhead
+            .map_or_else(|| "-".to_owned(), percent),
         percent(figures.total_overhead),
         format!("{:.2}", figures.packets_per_message),
         format!("{:.0}", figures.cpu_us_per_message),

@@ -1,13 +1,18 @@
 //! `punctual lab scorecard`: arms over networks, on real kernels.
+//!
+//! `figures.rs` is what comes of it; `text.rs` and `page.rs` show it.
+
+mod figures;
+mod page;
+mod text;
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-use punctual_lab::arena::{Arena, ArenaError, ArenaRun, ArmFigures};
-use punctual_lab::arm::{Contest, MESSAGE_MIN, Phase, Sender, Task};
-use punctual_lab::channel::PathSpec;
+use punctual_lab::arena::{Arena, ArenaError, ArenaRun, ArmRun};
+use punctual_lab::arm::{Arm, ArmError, Contest, MESSAGE_MIN, Phase, Sender, Task};
+use punctual_lab::channel::{PathSpec, RttSplit};
 use punctual_lab::emulator;
-use serde::Serialize;
 
 use super::arms;
 use super::networks::{self, NamedNetwork};
@@ -16,6 +21,7 @@ use crate::interrupt;
 use crate::output::{self, OutputFile};
 use crate::progress::Progress;
 use crate::values;
+use figures::{Row, Scorecard};
 
 /// Let transports carry the same messages over the same networks, on real kernels, and compare what arrived in time at what cost.
 #[derive(clap::Args)]
@@ -77,27 +83,14 @@ enum Direction {
     ToServer,
 }
 
-/// The numbers of a scorecard.
-#[derive(Serialize)]
-struct Scorecard {
-    command: String,
-    version: &'static str,
-    kernel: String,
-    networks: Vec<Row>,
-}
-
-/// All arms over a network.
-#[derive(Serialize)]
-struct Row {
-    network: String,
-    source: String,
-    rtt_median_ms: f64,
-    deadline_ms: f64,
-    on_time: f64,
-    timing: String,
-    timing_error_ms_p99: f64,
-    arms: Vec<ArmFigures>,
-}
+/// How long clients may take to connect; each of them tries for 5 s and tries again.
+const CONNECT_MAX: Duration = Duration::from_secs(15);
+/// After the last message, how long others may still arrive, at least.
+const DRAIN_MIN: Duration = Duration::from_secs(3);
+/// Round trip of the network without loss.
+const PLAIN_RTT: Duration = Duration::from_millis(50);
+/// How long messages are sent over it.
+const PLAIN_LENGTH: Duration = Duration::from_secs(8);
 
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
@@ -107,77 +100,82 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     // Wrong names are told before anything begins.
     arms::by_names(&args.arms)?;
     interrupt::watch();
+    let plain = play_plain(args)?;
     let mut rows = Vec::new();
     for (place, network) in networks.iter().enumerate() {
         let what = format!("{} ({} of {})", network.name, place + 1, networks.len());
-        rows.push(play(args, network, &what)?);
+        rows.push(play(args, network, &plain, &what)?);
     }
-    let scorecard = Scorecard {
-        command: output::command_line(),
-        version: env!("CARGO_PKG_VERSION"),
-        kernel: networks::kernel(),
-        networks: rows,
-    };
-    let _ = page;
+    let scorecard = Scorecard::new(args, rows);
+    if let Some(page) = page {
+        page.write(&page::html(&scorecard))?;
+    }
     if args.json {
         return output::print_json(&scorecard);
     }
-    output::print(&table(&scorecard))
+    output::print(&text::text(&scorecard))
 }
 
-fn play(args: &Args, network: &NamedNetwork, what: &str) -> Result<Row, Failure> {
+/// What each arm sends where nothing is lost: what it sends beyond that elsewhere is recovery.
+fn play_plain(args: &Args) -> Result<Vec<ArmRun>, Failure> {
+    let arms = arms::by_names(&args.arms)?;
+    // Punctual counts its symbols itself.
+    let arms: Vec<_> = (arms.into_iter())
+        .filter(|arm| !arms::is_punctual(arm.name()))
+        .collect();
+    if arms.is_empty() {
+        return Ok(Vec::new());
+    }
+    let path = PathSpec::fixed("plain", PLAIN_RTT, RttSplit::EVEN);
+    let mut arena = args.arena(&path, PLAIN_RTT * 2, PLAIN_RTT);
+    let messages = PLAIN_LENGTH.as_secs_f64() / args.interval_ms.as_secs_f64();
+    arena.contest.messages = arena.contest.messages.min((messages as u32).max(1));
+    arena.contest.drain = PLAIN_RTT * 4;
+    Ok(watched(&arena, &arms, "without loss", args.json)?.arms)
+}
+
+fn play(args: &Args, network: &NamedNetwork, plain: &[ArmRun], what: &str) -> Result<Row, Failure> {
     let rtt = network.path.median_rtt();
     let deadline = args.deadline_ms.unwrap_or_else(|| default_deadline(rtt));
-    let arena = arena(args, &network.path, deadline, rtt);
+    let arena = args.arena(&network.path, deadline, rtt);
     let arms = arms::by_names(&args.arms)?;
     let run = watched(&arena, &arms, what, args.json)?;
-    let deadline_us = deadline.as_micros() as u32;
-    let bytes = args.bytes as usize;
-    Ok(Row {
-        network: network.name.clone(),
-        source: network.path.source.clone(),
-        rtt_median_ms: rtt.as_secs_f64() * 1e3,
-        deadline_ms: deadline.as_secs_f64() * 1e3,
-        on_time: args.on_time,
-        timing: run.timing.verdict(),
-        timing_error_ms_p99: run.timing.error_ms_p99(),
-        arms: (run.arms.iter())
-            .map(|arm| ArmFigures::new(arm, bytes, deadline_us, None))
-            .collect(),
-    })
+    Ok(Row::new(network, &arena, &run, plain))
 }
 
-fn arena(args: &Args, path: &PathSpec, deadline: Duration, rtt: Duration) -> Arena {
-    let messages = args.seconds.as_secs_f64() / args.interval_ms.as_secs_f64();
-    Arena {
-        paths: vec![path.clone(); args.flows as usize],
-        link: None,
-        mtu: 1500,
-        seed: args.seed,
-        contest: Contest {
-            task: Task {
-                sender: match args.direction {
-                    Direction::ToClient => Sender::Server,
-                    Direction::ToServer => Sender::Client,
+impl Args {
+    fn arena(&self, path: &PathSpec, deadline: Duration, rtt: Duration) -> Arena {
+        let messages = self.seconds.as_secs_f64() / self.interval_ms.as_secs_f64();
+        Arena {
+            paths: vec![path.clone(); self.flows as usize],
+            link: None,
+            mtu: 1500,
+            seed: self.seed,
+            contest: Contest {
+                task: Task {
+                    sender: match self.direction {
+                        Direction::ToClient => Sender::Server,
+                        Direction::ToServer => Sender::Client,
+                    },
+                    message_bytes: self.bytes as usize,
+                    interval: self.interval_ms,
+                    deadline,
+                    on_time: self.on_time,
+                    rtt,
                 },
-                message_bytes: args.bytes as usize,
-                interval: args.interval_ms,
-                deadline,
-                on_time: args.on_time,
-                rtt,
+                messages: (messages as u32).max(1),
+                connect_max: CONNECT_MAX,
+                drain: DRAIN_MIN.max(deadline * 3),
+                seed: self.seed,
             },
-            messages: (messages as u32).max(1),
-            connect_max: Duration::from_secs(15),
-            drain: Duration::from_secs(3).max(deadline * 3),
-            seed: args.seed,
-        },
+        }
     }
 }
 
 /// Plays, with a bar, until the end or Ctrl-C.
 pub(super) fn watched(
     arena: &Arena,
-    arms: &[Box<dyn punctual_lab::arm::Arm>],
+    arms: &[Box<dyn Arm>],
     what: &str,
     json: bool,
 ) -> Result<ArenaRun, Failure> {
@@ -185,7 +183,7 @@ pub(super) fn watched(
     let progress = Progress::new(length, json);
     let run = arena.run(arms, |phase| {
         match phase {
-            Phase::Connecting(_) | Phase::Begins => progress.show(0, what),
+            Phase::Connecting(_) | Phase::Begins(_) => progress.show(0, what),
             Phase::Sending(since) => progress.show((since.as_millis() as u64).min(length), what),
         }
         !interrupt::is_pressed()
@@ -193,7 +191,7 @@ pub(super) fn watched(
     progress.clear();
     let run = run.map_err(|error| match &error {
         ArenaError::Emulator(cause) if cause.is_bad_input() => Failure::bad_input(error),
-        ArenaError::Arm(punctual_lab::arm::ArmError::Missing { .. }) => Failure::bad_input(error),
+        ArenaError::Arm(ArmError::Missing { .. }) => Failure::bad_input(error),
         _ => Failure::failed(error),
     })?;
     if run.is_interrupted {
@@ -204,47 +202,4 @@ pub(super) fn watched(
 
 fn default_deadline(rtt: Duration) -> Duration {
     (rtt * 2).max(rtt + Duration::from_millis(20))
-}
-
-fn table(scorecard: &Scorecard) -> String {
-    let mut text = String::new();
-    for row in &scorecard.networks {
-        text += &format!(
-            "{}: median round trip {:.1} ms, deadline {:.0} ms; {}\n",
-            row.network, row.rtt_median_ms, row.deadline_ms, row.timing
-        );
-        let heading = [
-            "arm",
-            "on time %",
-            "p50 ms",
-            "p95 ms",
-            "p99 ms",
-            "p99.9 ms",
-            "lost",
-            "overhead %",
-            "packets",
-            "CPU us",
-        ];
-        let mut rows = vec![heading.map(str::to_owned).to_vec()];
-        for arm in &row.arms {
-            let ms = |value: Option<f64>| {
-                value.map_or_else(|| "never".to_owned(), |ms| format!("{ms:.1}"))
-            };
-            rows.push(vec![
-                arm.arm.clone(),
-                format!("{:.3}", arm.on_time_share * 100.0),
-                ms(arm.latency_ms.p50),
-                ms(arm.latency_ms.p95),
-                ms(arm.latency_ms.p99),
-                ms(arm.latency_ms.p99_9),
-                arm.messages_lost.to_string(),
-                format!("{:.1}", arm.total_overhead * 100.0),
-                format!("{:.2}", arm.packets_per_message),
-                format!("{:.0}", arm.cpu_us_per_message),
-            ]);
-        }
-        text += &output::table(&rows);
-        text.push('\n');
-    }
-    text
 }
