@@ -125,6 +125,7 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
     let stats = session.stats();
     let path = session.path();
     let report = Report {
+        floors: None,
         settings: settings(&args, &url, &sending.tally, path.as_ref()),
         policies: vec![sending.tally.summary(args.policy, stats.as_ref())],
     };

@@ -2,6 +2,7 @@
 //!
 //! [`channel`] decides the fate of every packet; [`trace`] reads recorded networks into such channels and [`profile`]
 //! names built-in ones; [`stats`] turns latencies into quantiles and intervals, [`report`] into pages and tables.
+//! [`genie`] says what no sender can beat over a channel.
 //! [`world`] runs the shipping protocol over such channels and shared links in virtual time; [`rival`] is what it shares them
 //! with; [`simulate`] is the workload that measures it.
 //! [`scenario`] reads files that describe several streams in many sessions, draws their messages and counts what becomes of them.
@@ -12,6 +13,7 @@
 pub mod arm;
 pub mod chance;
 pub mod channel;
+pub mod genie;
 pub mod profile;
 pub mod relay;
 pub mod report;

@@ -141,6 +141,7 @@ fn conclude(
     let notes = notes::notes(settings, &performance);
     let machine = machine(&performance);
     let mut report = Report {
+        floors: None,
         settings: settings_with(settings, machine, &notes),
         policies: Vec::new(),
     };

@@ -33,6 +33,8 @@ pub(super) fn run(workload: &Workload, network: Network) -> Result<(), Failure> 
     let (results, took) = simulate_all(&options, workload.json)?;
     let report = Report {
         settings,
+        // The first policy's: those of the others differ only if a session took longer to open.
+        floors: results.first().map(|result| result.floors),
         policies: results
             .iter()
             .map(|result| result.summary.clone())

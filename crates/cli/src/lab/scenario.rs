@@ -306,6 +306,7 @@ fn html(scenario: &Scenario, outcome: &Outcome) -> String {
         ..Figures::default()
     };
     let report = Report {
+        floors: None,
         settings: settings(scenario, result),
         policies: Vec::new(),
     };

@@ -203,6 +203,7 @@ fn page(curves: &Curves, chart: LineChart) -> String {
         ..Figures::default()
     };
     let report = Report {
+        floors: None,
         settings,
         policies: Vec::new(),
     };

@@ -60,6 +60,14 @@ impl DelayField {
         }
     }
 
+    /// Whether packets of one instant differ.
+    pub(super) const fn is_drawn_by_packet(&self) -> bool {
+        match self {
+            Self::Fixed(_) | Self::Trace(_) => false,
+            Self::Normal { z, .. } | Self::Gamma { z, .. } => z.is_drawn_by_packet(),
+        }
+    }
+
     #[inline]
     pub(super) fn at(&mut self, at_us: u64, slot: u64, index: u64) -> u64 {
         match self {
@@ -96,9 +104,13 @@ impl Field {
         }
     }
 
+    const fn is_drawn_by_packet(&self) -> bool {
+        self.fast.span_us == 0
+    }
+
     #[inline]
     fn at(&mut self, at_us: u64, slot: u64, index: u64) -> f64 {
-        let fast = if self.fast.span_us == 0 {
+        let fast = if self.is_drawn_by_packet() {
             self.chance.normal(Purpose::Knot, slot, index)
         } else {
             self.fast.at(at_us, &self.chance)

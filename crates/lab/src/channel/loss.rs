@@ -64,11 +64,24 @@ impl LossField {
     /// Why the packet is lost, if it is. `at_us` is the start of its slot.
     #[inline]
     pub(super) fn lost(&mut self, at_us: u64, slot: u64, index: u64) -> Option<LossReason> {
+        let (share, reason, chance) = self.at(at_us)?;
+        // Without the draw when it decides nothing: most packets meet a good spell without loss.
+        let lost =
+            share >= 1.0 || (share > 0.0 && chance.share(Purpose::Loss, slot, index) < share);
+        lost.then_some(reason)
+    }
+
+    /// The share of packets lost in the slot that starts at `at_us`.
+    pub(super) fn share(&mut self, at_us: u64) -> f64 {
+        self.at(at_us).map_or(0.0, |(share, ..)| share)
+    }
+
+    /// The share lost at a time, why, and the chance that draws; `None` on a channel that loses nothing.
+    #[inline]
+    fn at(&mut self, at_us: u64) -> Option<(f64, LossReason, &Chance)> {
         match self {
             Self::None => None,
-            Self::Uniform { share, chance } => {
-                (chance.share(Purpose::Loss, slot, index) < *share).then_some(LossReason::Random)
-            }
+            Self::Uniform { share, chance } => Some((*share, LossReason::Random, chance)),
             Self::Gilbert {
                 spells,
                 loss_in_good,
@@ -80,16 +93,10 @@ impl LossField {
                 } else {
                     (*loss_in_good, LossReason::Random)
                 };
-                // Without the draw when it decides nothing: most packets meet a good spell without loss.
-                let lost = share >= 1.0
-                    || (share > 0.0 && chance.share(Purpose::Loss, slot, index) < share);
-                lost.then_some(reason)
+                Some((share, reason, chance))
             }
             Self::Trace { playback, chance } => {
-                let share = playback.share(at_us);
-                let lost = share >= 1.0
-                    || (share > 0.0 && chance.share(Purpose::Loss, slot, index) < share);
-                lost.then_some(LossReason::Trace)
+                Some((playback.share(at_us), LossReason::Trace, chance))
             }
         }
     }

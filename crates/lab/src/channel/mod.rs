@@ -8,9 +8,10 @@
 //!
 //! In: specs from `spec.rs` (by hand, from `profile/` or from `trace/`). Out: a [`Fate`] a packet.
 //! The parts: `loss.rs` good and bad spells, `delay.rs` the delay's variation, `outage.rs` when the path is dark,
-//! `queue.rs` limited rates, `playback.rs` recorded channels.
+//! `queue.rs` limited rates, `playback.rs` recorded channels, `foresight.rs` fates of packets that nobody sends.
 
 mod delay;
+mod foresight;
 mod loss;
 mod outage;
 mod path;
@@ -33,10 +34,10 @@ pub use spec::{
 
 use crate::chance::{Chance, Purpose};
 use delay::DelayField;
+pub(crate) use foresight::Foresight;
 use loss::LossField;
 use outage::Darkness;
-pub(crate) use queue::ConstantQueue;
-use queue::Queue;
+pub(crate) use queue::{ConstantQueue, Queue};
 
 /// Which way along a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -138,15 +139,7 @@ impl Channel {
         if let Some(reason) = self.loss.lost(slot_start, slot, index) {
             return Fate::Lost(reason);
         }
-        delay_us += self.delay.at(sent_us, slot, index);
-        if self.jitter_us > 0 {
-            delay_us += self
-                .chance
-                .below(self.jitter_us, Purpose::Jitter, slot, index);
-        }
-        if self.happens(self.spec.reorder.share, Purpose::Reorder, slot, index) {
-            delay_us += self.reorder_extra_us;
-        }
+        delay_us += self.delay_us(sent_us, slot, index);
         let duplicate = self
             .happens(self.spec.duplicate, Purpose::Duplicate, slot, index)
             .then(|| {
@@ -162,6 +155,21 @@ impl Channel {
         }
     }
 
+    /// How long a packet takes that gets through, without its time in the queue.
+    #[inline]
+    fn delay_us(&mut self, sent_us: u64, slot: u64, index: u64) -> u64 {
+        let mut delay_us = self.delay.at(sent_us, slot, index);
+        if self.jitter_us > 0 {
+            delay_us += self
+                .chance
+                .below(self.jitter_us, Purpose::Jitter, slot, index);
+        }
+        if self.happens(self.spec.reorder.share, Purpose::Reorder, slot, index) {
+            delay_us += self.reorder_extra_us;
+        }
+        delay_us
+    }
+
     /// What the channel was made of.
     pub fn spec(&self) -> &ChannelSpec {
         &self.spec
@@ -174,7 +182,7 @@ impl Channel {
 }
 
 /// The unit of time in which fates are drawn.
-const SLOT_US: u64 = 1000;
+pub(crate) const SLOT_US: u64 = 1000;
 
 /// Copies arrive within this time after the original.
 const COPY_LAG_US: u64 = 1000;

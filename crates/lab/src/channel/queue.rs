@@ -7,7 +7,7 @@ use super::{Capacity, RateSpec};
 use crate::chance::Chance;
 
 #[derive(Debug, Clone)]
-pub(super) enum Queue {
+pub(crate) enum Queue {
     Constant(ConstantQueue),
     Schedule(ScheduleQueue),
 }
@@ -28,7 +28,7 @@ impl Queue {
     }
 
     /// Microseconds from sending until the packet has left the queue; None when the queue is full.
-    pub(super) fn wait_us(&mut self, sent_us: u64, bytes: usize) -> Option<u64> {
+    pub(crate) fn wait_us(&mut self, sent_us: u64, bytes: usize) -> Option<u64> {
         match self {
             Self::Constant(queue) => queue.wait_us(sent_us, bytes as u64),
             Self::Schedule(queue) => queue.wait_us(sent_us, bytes as u64),
@@ -85,7 +85,7 @@ impl ConstantQueue {
 
 /// Delivery opportunities at recorded times, each of which takes 1,500 bytes; what nobody waits for is gone.
 #[derive(Debug, Clone)]
-pub(super) struct ScheduleQueue {
+pub(crate) struct ScheduleQueue {
     trace: Arc<CapacityTrace>,
     offset_us: u64,
     queue_bytes: u64,

@@ -1,7 +1,7 @@
 //! The page around the figures. Nothing in it is loaded from elsewhere, and there is no script.
 
 use super::svg::{escape, measured};
-use super::terminal::COLUMNS;
+use super::terminal::{COLUMNS, floor_row};
 use super::{Figures, LineChart, Table, bars, tail_plot};
 use crate::stats::{Report, Summary};
 
@@ -116,19 +116,30 @@ fn table(report: &Report) -> String {
         .iter()
         .map(|(heading, _)| format!("<th scope=\"col\">{}</th>", escape(heading)))
         .collect();
-    let row = |summary: &Summary| {
-        let cells: String = COLUMNS
-            .iter()
-            .map(|(_, cell)| format!("<td>{}</td>", cell_html(&cell(summary))))
-            .collect();
-        format!("<tr>{cells}</tr>\n")
-    };
-    let rows: String = report.policies.iter().map(row).collect();
+    let policies = report.policies.iter();
+    let rows: String = policies
+        .map(|summary| COLUMNS.map(|(_, cell)| cell(summary)))
+        .chain(report.floors.as_ref().map(floor_row))
+        .map(|cells| row(&cells))
+        .collect();
+    let floors = if report.floors.is_some() { FLOORS } else { "" };
     format!(
         "<section>\n<h2>Numbers</h2>\n<p class=\"note\">Quantiles are over all messages; <i>never</i> is one that falls among \
-         those that did not arrive.</p>\n<div class=\"wide\"><table>\n<thead><tr>{headings}</tr></thead>\n\
+         those that did not arrive.{floors}</p>\n<div class=\"wide\"><table>\n<thead><tr>{headings}</tr></thead>\n\
          <tbody>\n{rows}</tbody>\n</table></div>\n</section>\n"
     )
+}
+
+/// What the last row of the table is.
+const FLOORS: &str = " <i>floor</i>: late whatever is sent, all the time from the message to its deadline; and the cost of \
+     replacing what is lost, and nothing else.";
+
+fn row(cells: &[String]) -> String {
+    let cells = cells.iter();
+    let cells: String = cells
+        .map(|cell| format!("<td>{}</td>", cell_html(cell)))
+        .collect();
+    format!("<tr>{cells}</tr>\n")
 }
 
 /// Numbers that are cells already.
@@ -140,14 +151,7 @@ fn plain_table(numbers: &Table) -> String {
         .iter()
         .map(|heading| format!("<th scope=\"col\">{}</th>", escape(heading)))
         .collect();
-    let row = |cells: &Vec<String>| {
-        let cells = cells.iter();
-        let cells: String = cells
-            .map(|cell| format!("<td>{}</td>", cell_html(cell)))
-            .collect();
-        format!("<tr>{cells}</tr>\n")
-    };
-    let rows: String = rows.iter().map(row).collect();
+    let rows: String = rows.iter().map(|cells| row(cells)).collect();
     format!(
         "<section>\n<h2>{}</h2>\n<div class=\"wide\"><table>\n<thead><tr>{headings}</tr></thead>\n<tbody>\n{rows}</tbody>\n\
          </table></div>\n</section>\n",

@@ -2,7 +2,8 @@
 
 use super::line_chart::LineChart;
 use super::svg::{count, measured, millis};
-use crate::stats::{Report, Summary};
+use crate::genie::Floors;
+use crate::stats::{Interval, Report, Summary};
 
 /// A heading, and what stands below it.
 type Column = (&'static str, fn(&Summary) -> String);
@@ -18,8 +19,7 @@ pub(super) const COLUMNS: [Column; 12] = [
     ("p99.9 ms", |s| optional_ms(s.latency_ms.p99_9)),
     ("max ms", |s| optional_ms(s.latency_ms.max)),
     ("late [95 %]", |s| {
-        let (low, high) = (s.late_share_95.low, s.late_share_95.high);
-        format!("{} [{}, {}]", measured(s.late_share), bare(low), bare(high))
+        with_interval(s.late_share, s.late_share_95)
     }),
     ("predicted", |s| {
         s.predicted_late_share
@@ -35,6 +35,23 @@ pub(super) const COLUMNS: [Column; 12] = [
     ("lost", |s| count(s.lost_messages)),
 ];
 
+/// The row of limits below those of the policies, in the columns for which there is one.
+pub(super) fn floor_row(floors: &Floors) -> [String; COLUMNS.len()] {
+    COLUMNS.map(|(heading, _)| match heading {
+        "policy" => "floor".to_owned(),
+        "late [95 %]" => with_interval(floors.late_share, floors.late_share_95),
+        "recovery + headers" => floors
+            .recovery_overhead
+            .map_or_else(|| "-".to_owned(), measured),
+        _ => String::new(),
+    })
+}
+
+fn with_interval(share: f64, interval: Interval) -> String {
+    let Interval { low, high } = interval;
+    format!("{} [{}, {}]", measured(share), bare(low), bare(high))
+}
+
 fn optional_ms(ms: Option<f64>) -> String {
     ms.map_or_else(|| "never".to_owned(), millis)
 }
@@ -49,6 +66,7 @@ pub fn table(report: &Report) -> String {
         .policies
         .iter()
         .map(|summary| COLUMNS.map(|(_, cell)| printable(&cell(summary))))
+        .chain(report.floors.as_ref().map(floor_row))
         .collect();
     let widths: Vec<usize> = (0..COLUMNS.len())
         .map(|i| {

@@ -2,6 +2,7 @@ use serde_json::json;
 
 use super::*;
 use crate::chance::{Chance, Purpose};
+use crate::genie::Floors;
 use crate::stats::{Latencies, Report, Summary, wilson};
 
 /// Made-up latencies: a base, some jitter, and a share repaired later.
@@ -59,6 +60,7 @@ fn example() -> (Report, Figures) {
         ("fixed(1)", latencies(0.004, 150, 0.0, 4), 0.25, None),
     ];
     let report = Report {
+        floors: None,
         settings: json!({
             "path": "bursty-wifi", "deadline_ms": 150, "on_time_target": 0.999, "message_bytes": 2048,
             "messages_per_second": 50, "duration_s": 1200, "version": "punctual 0.1.0", "seed": 7,
@@ -167,6 +169,7 @@ fn text_from_outside_is_escaped() {
 #[test]
 fn odd_reports_are_drawn_without_panic() {
     let mut report = Report {
+        floors: None,
         settings: serde_json::Value::Null,
         policies: Vec::new(),
     };
@@ -255,4 +258,35 @@ fn charts_are_drawn_as_text() {
     ] {
         assert!(text.contains(shown), "{shown}");
     }
+}
+
+#[test]
+fn limits_stand_below_the_policies() {
+    let (mut report, figures) = example();
+    let lines = table(&report).lines().count();
+    assert!(!html(&report, &figures).contains("<td>floor</td>"));
+    report.floors = Some(Floors {
+        late_share: 0.0005,
+        late_share_95: wilson(5, 10_000),
+        recovery_overhead: Some(0.0204),
+        recovery_overhead_95: None,
+    });
+    let text = table(&report);
+    assert_eq!(text.lines().count(), lines + 1);
+    let floor = text.lines().last().expect("it has lines");
+    assert!(floor.starts_with("floor") && floor.contains("0.050 %") && floor.contains("2.04 %"));
+    assert!(html(&report, &figures).contains("<td>floor</td>"));
+    let value = serde_json::to_value(&report).expect("plain fields");
+    assert_eq!(value["floor_late_share"], json!(0.0005));
+    assert_eq!(value["floor_recovery_overhead"], json!(0.0204));
+    let back: Report = serde_json::from_value(value).expect("it was one");
+    assert_eq!(back, report);
+    report.floors.as_mut().expect("just set").recovery_overhead = None;
+    assert!(
+        table(&report)
+            .lines()
+            .last()
+            .expect("it has lines")
+            .ends_with('-')
+    );
 }

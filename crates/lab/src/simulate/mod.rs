@@ -16,7 +16,9 @@ use punctual_proto::{EndpointConfig, Event, SendOptions, ServerConfig, ServerKey
 pub use tally::PolicyResult;
 use tally::Tally;
 
-use crate::world::{Forward, Happening, HostId, LabAead, Moment, World};
+use crate::channel::Direction;
+use crate::genie::{self, Floors, Flow};
+use crate::world::{Forward, Happening, HostId, LabAead, Moment, World, host_at};
 
 /// How far a run has come.
 #[derive(Debug, Clone, Copy)]
@@ -38,16 +40,30 @@ pub fn simulate(
     mut progress: impl FnMut(Progress),
 ) -> Result<Vec<PolicyResult>, OptionsError> {
     options.check()?;
-    let mut results = Vec::new();
+    let mut results: Vec<PolicyResult> = Vec::new();
+    let mut limits: Option<(Vec<Flow>, Floors)> = None;
     for (index, &kind) in options.policies.iter().enumerate() {
-        let run = Run::new(options, kind);
-        results.push(run.finish(|messages| {
+        let mut run = Run::new(options, kind);
+        let flows = run.connect_all()?;
+        let floors = match limits.take() {
+            // Another policy need not have begun at another time.
+            Some((of, floors)) if of == flows => floors,
+            _ => genie::floors(
+                &options.path,
+                Direction::Forward,
+                options.seed,
+                &flows,
+                &options.task(),
+            ),
+        };
+        limits = Some((flows, floors));
+        results.push(run.finish(floors, |messages| {
             progress(Progress {
                 policy: index,
                 messages,
                 of: options.messages,
             });
-        })?);
+        }));
     }
     Ok(results)
 }
@@ -110,11 +126,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn finish(mut self, mut progress: impl FnMut(u64)) -> Result<PolicyResult, OptionsError> {
-        self.connect_all();
-        if self.sessions.is_empty() {
-            return Err(OptionsError::Unreachable);
-        }
+    fn finish(mut self, floors: Floors, mut progress: impl FnMut(u64)) -> PolicyResult {
         let start = self.world.now();
         let per_session = self.options.interval.as_nanos() as u64;
         let send_options = self.options.send_options();
@@ -139,11 +151,11 @@ impl<'a> Run<'a> {
             .sessions
             .iter()
             .filter_map(|&session| self.world.endpoint(self.server).session_stats(session));
-        Ok(self.tally.result(self.kind, self.options, stats))
+        self.tally.result(self.kind, self.options, floors, stats)
     }
 
-    /// Runs until every client is in, for as long as one may take.
-    fn connect_all(&mut self) {
+    /// Runs until every client is in, for as long as one may take; returns when and over which path each session will send.
+    fn connect_all(&mut self) -> Result<Vec<Flow>, OptionsError> {
         let until = Moment::default().after(Duration::from_secs(60));
         while self.sessions.len() < self.options.sessions as usize && self.world.now() < until {
             let next = self.world.now().after(Duration::from_millis(50));
@@ -151,6 +163,20 @@ impl<'a> Run<'a> {
         }
         // By session, so that the order does not depend on who came first under which policy.
         self.sessions.sort_unstable();
+        if self.sessions.is_empty() {
+            return Err(OptionsError::Unreachable);
+        }
+        let server = self.world.endpoint(self.server);
+        let client_of = |session: &SessionId| {
+            let client = server.remote(*session).and_then(host_at);
+            client.map_or(0, |client| client.0)
+        };
+        let paths: Vec<u32> = self.sessions.iter().map(client_of).collect();
+        Ok(Flow::in_turn(
+            &paths,
+            self.world.now(),
+            self.options.interval,
+        ))
     }
 
     fn run_until(&mut self, until: Moment) {

@@ -7,6 +7,7 @@ use punctual_policy::PolicyKind;
 use punctual_proto::{SendOptions, limits};
 
 use crate::channel::{PathSpec, SpecError};
+use crate::genie::Task;
 
 /// What to simulate.
 #[derive(Debug, Clone)]
@@ -87,6 +88,18 @@ impl SimulateOptions {
         SendOptions {
             source_symbols: self.symbols,
             ..options
+        }
+    }
+
+    /// The messages, as the genie sees them.
+    pub(super) fn task(&self) -> Task {
+        Task {
+            message_bytes: self.message_bytes,
+            symbols: self.symbols,
+            deadline: self.deadline,
+            interval: self.interval,
+            messages: self.messages,
+            datagram_max: self.datagram_max,
         }
     }
 

@@ -4,6 +4,7 @@ use punctual_policy::PolicyKind;
 use punctual_proto::SessionStats;
 
 use super::SimulateOptions;
+use crate::genie::Floors;
 use crate::stats::{Cluster, Latencies, Summary, share_interval};
 use crate::world::Moment;
 
@@ -29,6 +30,8 @@ pub struct PolicyResult {
     pub summary: Summary,
     /// All latencies, for plots.
     pub latencies: Latencies,
+    /// What no sender could have beaten.
+    pub floors: Floors,
 }
 
 /// Counts arrivals.
@@ -92,6 +95,7 @@ impl Tally {
         mut self,
         kind: PolicyKind,
         options: &SimulateOptions,
+        floors: Floors,
         stats: impl Iterator<Item = SessionStats>,
     ) -> PolicyResult {
         assert_eq!(
@@ -135,6 +139,7 @@ impl Tally {
         PolicyResult {
             summary,
             latencies: self.latencies,
+            floors,
         }
     }
 }

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Interval;
+use crate::genie::Floors;
 
 /// Quantiles of the latency in milliseconds over all messages. None (null): that share of the messages never arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
@@ -51,6 +52,9 @@ pub struct Summary {
 pub struct Report {
     /// All that is needed to repeat it: path, deadline, target, workload, versions.
     pub settings: serde_json::Value,
+    /// The limits of the network, where they are known; in JSON their fields stand beside these.
+    #[serde(flatten)]
+    pub floors: Option<Floors>,
     /// How each policy did.
     pub policies: Vec<Summary>,
 }

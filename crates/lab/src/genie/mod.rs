@@ -1,0 +1,160 @@
+//! What no sender can beat over a network: limits to put beside what policies and rivals achieve.
+//!
+//! A genie knows the fate of every packet beforehand. Two figures ([`Floors`]), over the same seed, paths and instants as a run:
+//!
+//! - **Least share of late messages.** A sender that fires all the time: the message is on time when, of up to 256 packets in each
+//!   millisecond from the message's instant to its deadline, as many get through in time as it has symbols. What is late then was
+//!   late whatever anybody had sent: the path was dark, or slow, for too long.
+//! - **Least recovery overhead.** A sender that learns at once of each loss and replaces just what was lost: p / (1 - p) symbols
+//!   beyond those needed, where p is the share lost of the symbols that leave when the messages are due. A replacement is taken to
+//!   be lost as often as a first symbol is. (With all fates known beforehand the overhead could be 0, by waiting; a sender that
+//!   waits out bursts lies between the two.) Under uniform loss of 2 % it is 2.04 %.
+//!
+//! The limits are on the generous side where something had to be left out: a message has the network to itself, headers are IP's
+//! and UDP's alone, and of packets that are lost none takes room in a queue. Packets leave at the message's instant and at the first and
+//! last microsecond of every millisecond; a delay that falls faster than time passes could be caught a little better in between.
+//!
+//! In: `channel/foresight.rs`. `message.rs` looks at one message.
+
+mod message;
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use message::Genie;
+use punctual_proto::limits;
+use serde::{Deserialize, Serialize};
+
+use crate::channel::{Direction, Foresight, PathSpec};
+use crate::stats::{Cluster, Interval, share_interval};
+use crate::world::Moment;
+
+/// The limits. In JSON their names begin with `floor_`.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Floors {
+    /// Share of messages that are late whatever is sent.
+    #[serde(rename = "floor_late_share")]
+    pub late_share: f64,
+    /// Its 95 % interval.
+    #[serde(rename = "floor_late_share_95")]
+    pub late_share_95: Interval,
+    /// Symbols sent beyond those needed, as a share of those needed, when each lost one is replaced at once; None (null) when
+    /// nothing gets through.
+    #[serde(rename = "floor_recovery_overhead")]
+    pub recovery_overhead: Option<f64>,
+    /// Its 95 % interval; None when its upper end has no bound.
+    #[serde(rename = "floor_recovery_overhead_95")]
+    pub recovery_overhead_95: Option<Interval>,
+}
+
+/// The messages.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Task {
+    /// Bytes of a message.
+    pub message_bytes: usize,
+    /// Source symbols of a message; None: as few as fit. (Fewer symbols are easier to bring through.)
+    pub symbols: Option<u8>,
+    /// When a message is late.
+    pub deadline: Duration,
+    /// Time from one message of a flow to the next.
+    pub interval: Duration,
+    /// Messages in all; flows take turns.
+    pub messages: u64,
+    /// Largest UDP payload, in bytes.
+    pub datagram_max: u16,
+}
+
+/// A sender with a path of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Flow {
+    /// Which path, as channels are numbered: a client's number in a [`World`](crate::world::World).
+    pub path: u32,
+    /// When its first message is due, since the path began.
+    pub first: Moment,
+}
+
+impl Flow {
+    /// Flows over these paths that take turns from `start` on, evenly spread over the interval.
+    pub fn in_turn(paths: &[u32], start: Moment, interval: Duration) -> Vec<Self> {
+        let (count, interval) = (paths.len() as u64, interval.as_nanos() as u64);
+        let flow = |(turn, &path): (u64, &u32)| Self {
+            path,
+            first: Moment(start.0 + turn * interval / count),
+        };
+        (0..).zip(paths).map(flow).collect()
+    }
+}
+
+impl Task {
+    /// Packets that must arrive.
+    fn symbols(&self) -> usize {
+        let bytes = self.message_bytes.max(1);
+        let fewest = bytes.div_ceil(usize::from(self.datagram_max).max(1));
+        let asked = self.symbols.map_or(fewest, usize::from).max(fewest);
+        // As the protocol does it: fewer may do once each is rounded up to whole bytes.
+        bytes.div_ceil(bytes.div_ceil(asked))
+    }
+
+    /// Bytes of each packet, at least.
+    fn packet_bytes(&self) -> usize {
+        self.message_bytes.div_ceil(self.symbols()) + limits::UDP_IP_HEADER
+    }
+}
+
+/// The limits of `network` for messages that travel in this direction of it, over the paths that the flows name and that `seed`
+/// makes of it. Intervals are by resampling whole flows. A million messages take about a second.
+///
+/// # Panics
+/// If [`PathSpec::check`] refuses the network: check what comes from users first.
+pub fn floors(
+    network: &PathSpec,
+    direction: Direction,
+    seed: u64,
+    flows: &[Flow],
+    task: &Task,
+) -> Floors {
+    let channel = match direction {
+        Direction::Forward => &network.forward,
+        Direction::Backward => &network.backward,
+    };
+    let count = flows.len() as u64;
+    let (mut late, mut lost) = (Vec::new(), Vec::new());
+    for (turn, flow) in (0..).zip(flows) {
+        let foresight = Foresight::new(Arc::clone(channel), seed, flow.path, direction);
+        let mut genie = Genie::new(foresight, task.symbols(), task.packet_bytes());
+        let messages = (task.messages + count - 1 - turn) / count;
+        let (mut late_here, mut lost_here) = (Cluster::default(), Cluster::default());
+        for message in 0..messages {
+            let at_ns = flow.first.0 + message * task.interval.as_nanos() as u64;
+            late_here.of += 1;
+            late_here.hits += u64::from(!genie.is_on_time(at_ns, task.deadline));
+            lost_here.of += task.symbols() as u64;
+            lost_here.hits += genie.first_lost(at_ns);
+        }
+        late.push(late_here);
+        lost.push(lost_here);
+    }
+    let loss_95 = share_interval(&lost, seed);
+    Floors {
+        late_share: share(&late),
+        late_share_95: share_interval(&late, seed),
+        recovery_overhead: overhead(share(&lost)),
+        recovery_overhead_95: overhead(loss_95.low)
+            .zip(overhead(loss_95.high))
+            .map(|(low, high)| Interval { low, high }),
+    }
+}
+
+fn share(clusters: &[Cluster]) -> f64 {
+    let hits: u64 = clusters.iter().map(|cluster| cluster.hits).sum();
+    let of: u64 = clusters.iter().map(|cluster| cluster.of).sum();
+    hits as f64 / of.max(1) as f64
+}
+
+/// Symbols beyond those needed when each is sent until it arrives.
+fn overhead(loss: f64) -> Option<f64> {
+    (loss < 1.0).then(|| loss / (1.0 - loss))
+}
