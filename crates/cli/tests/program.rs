@@ -114,7 +114,14 @@ fn a_simulation_reports_what_is_documented_and_repeats() {
     let small = format!("lab simulate --rtt-ms 60 --deadline-ms 150 {SMALL} --json");
     let report = json(&small);
     let fields: Vec<&String> = report.as_object().expect("an object").keys().collect();
-    assert_eq!(fields, ["policies", "settings"]);
+    let floors = [
+        "floor_late_share",
+        "floor_late_share_95",
+        "floor_recovery_overhead",
+        "floor_recovery_overhead_95",
+    ];
+    assert_eq!(fields[..4], floors);
+    assert_eq!(fields[4..], ["policies", "settings"]);
     let policies = report["policies"].as_array().expect("a list");
     let names: Vec<_> = policies
         .iter()

@@ -136,10 +136,11 @@ impl Attempt {
         if self.queue.is_none() {
             return at_us + delay_us <= self.due_us;
         }
-        let after = self.queue_after(at_us, delay_us);
-        let is_in_time = after.is_some();
-        self.queue = after.or(self.queue.take());
-        is_in_time
+        let Some(after) = self.queue_after(at_us, delay_us) else {
+            return false;
+        };
+        self.queue = Some(after);
+        true
     }
 
     /// The queue with one more packet in it, if that is in time.
