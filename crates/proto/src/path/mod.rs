@@ -109,8 +109,14 @@ impl Path {
         self.owd.share_within(time_left)
     }
 
-    /// Whether a packet of `bytes` may leave now, and if not because of pacing, when.
-    pub(crate) fn may_send(&mut self, now: Instant, bytes: usize) -> Result<(), Blocked> {
+    /// Whether a packet of `bytes`, of `waiting` that are to be sent, may leave now, and if not because of pacing, when.
+    pub(crate) fn may_send(
+        &mut self,
+        now: Instant,
+        bytes: usize,
+        waiting: u64,
+    ) -> Result<(), Blocked> {
+        self.congestion.set_waiting(waiting);
         if !self.congestion.may_send(bytes) {
             self.congestion.on_held_back(now);
             return Err(Blocked::Window);

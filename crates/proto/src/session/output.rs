@@ -147,7 +147,8 @@ impl Session {
         let Some(size) = self.first_packet_len() else {
             return false;
         };
-        match self.path.may_send(now, size) {
+        let waiting = self.traffic.schedule.bytes_before(false);
+        match self.path.may_send(now, size, waiting) {
             Ok(()) => {
                 self.traffic.awaits_budget = !has_budget;
                 has_budget

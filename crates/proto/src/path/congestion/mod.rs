@@ -7,8 +7,8 @@
 //! then the window is CUBIC's, and every loss counts.
 //!
 //! An ECN mark is a congestion event in both modes, at most once a round trip (RFC 3168). Persistent congestion is RFC 9002
-//! section 7.6. A window that is not filled neither grows nor shrinks (section 7.8), and is never below ten packets
-//! (decision 0003). Repair symbols count like all else. Why these: decision 0007.
+//! section 7.6. A window that is not filled neither grows nor shrinks (section 7.8). While little waits to be sent it is never below
+//! ten packets (decision 0003). Repair symbols count like all else. Why these: decision 0007.
 
 mod copa;
 mod cubic;
@@ -34,6 +34,8 @@ const PACKET: f64 = MTU_MIN as f64;
 const INITIAL: f64 = 10.0 * PACKET;
 /// RFC 9002 section 7.2: kMinimumWindow.
 const MINIMUM: f64 = 2.0 * PACKET;
+/// A session for which no more waits than this is limited by its application: a game's, behind what an outage left. A download has more.
+const THIN: f64 = 2.0 * INITIAL;
 /// While room is made, at least one packet of the largest size is under way.
 const ONE: f64 = 1500.0;
 /// Windows a round trip at which packets leave: enough to double, enough to rise, and as RFC 9002 section 7.7 has it.
@@ -76,6 +78,8 @@ pub(crate) struct Congestion {
     is_starting: bool,
     /// Nothing was held back for two round trips: the application sends less than the window allows.
     is_idle: bool,
+    /// Little waits to be sent.
+    is_thin: bool,
     /// After persistent congestion the floor of [`INITIAL`] is not given until something has arrived.
     is_floored: bool,
     /// Losses of packets sent before this are the same event.
@@ -99,6 +103,7 @@ impl Default for Congestion {
             in_flight: 0,
             is_starting: true,
             is_idle: true,
+            is_thin: true,
             is_floored: true,
             recovery_since: None,
             filled_at: None,
@@ -116,9 +121,13 @@ impl Default for Congestion {
 impl Congestion {
     /// Bytes that may be under way.
     pub(crate) fn window(&self) -> u64 {
-        self.rivalry
-            .drained()
-            .map_or(self.window, |drained| drained.max(ONE)) as u64
+        let window = self.rivalry.drained();
+        let window = window.map_or(self.window, |drained| drained.max(ONE));
+        if self.is_thin && self.is_floored {
+            window.max(INITIAL) as u64
+        } else {
+            window as u64
+        }
     }
 
     /// Bytes that are under way.
@@ -156,6 +165,11 @@ impl Congestion {
             // A millisecond's worth, since timers are no finer.
             (rate * 1e-3).clamp(BURST_MIN, INITIAL) as u64
         }
+    }
+
+    /// So many bytes are to be sent. As long as that is little it is the application that limits the session, and not the window.
+    pub(crate) const fn set_waiting(&mut self, bytes: u64) {
+        self.is_thin = bytes as f64 <= THIN;
     }
 
     /// Something waits to be sent and may not go yet.
@@ -201,6 +215,7 @@ impl Congestion {
             is_clear: self.is_clear(now, smoothed),
         };
         if !self.delays.record(now, &sample) {
+            self.rivalry.on_unmeasured(now);
             return;
         }
         let slack_us = SLACK * self.delays.least_us() * PACKET / self.window;
@@ -358,7 +373,7 @@ impl Congestion {
     pub(crate) fn on_persistent_congestion(&mut self) {
         self.window = MINIMUM;
         self.is_floored = false;
-        self.is_starting = false;
+        self.is_starting = true;
         self.recovery_since = None;
         self.cubic.restart(INITIAL);
     }

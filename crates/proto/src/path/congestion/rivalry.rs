@@ -131,6 +131,16 @@ impl Rivalry {
         false
     }
 
+    /// A round trip was seen that tells nothing of the queue: small packets, which are not compared with the large ones of before.
+    /// Room is not made for longer because of that. (A stream of small messages once had to live with one packet a round trip until
+    /// the large ones were forgotten: tests/regressions.rs.)
+    pub(super) fn on_unmeasured(&mut self, now: Instant) {
+        if self.drains_until.is_some_and(|until| now >= until) {
+            self.drains_until = None;
+            self.empty_at = now;
+        }
+    }
+
     fn begin_drain(&mut self, now: Instant, round_trips: u32, window: f64, delays: &Delays) {
         self.is_look = false;
         self.drained_at = now;
