@@ -46,8 +46,8 @@ pub(crate) trait Rival: Send + Sync {
 /// Makes a flow at one end.
 pub(crate) type Maker<'a, F> = Box<dyn FnMut(Link) -> Result<F, ArmError> + 'a>;
 
-/// One flow at one end. After any of the calls that change it, [`crate::flows::Flows`] takes out what it has to deliver and to
-/// send, and asks for its next timeout.
+/// One flow at one end. After any of the calls that change it, `flows.rs` takes out what it has to deliver and to send, and asks
+/// for its next timeout.
 pub(crate) trait Engine {
     /// Whether it can carry messages now.
     fn is_ready(&self) -> bool;

@@ -2,7 +2,12 @@
 //!
 //! `renetcode` is what renet's own transport wraps; only its sockets are replaced. renet's connection is the same type at both
 //! ends.
+//!
+//! A game calls renet's send step once a tick, and renet then sends an acknowledgement every time, also of acknowledgements. Here
+//! the step comes when there is something for it to do: a message is sent, one is due to be sent again, or one has arrived. So
+//! renet gets its best latency without a packet every few milliseconds.
 
+use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
@@ -18,13 +23,15 @@ use crate::{DEAD_AFTER, QUEUE_BYTES_MAX, failed};
 
 const CHANNEL: u8 = 0;
 const PROTOCOL_ID: u64 = 1;
-/// renet sends once a tick. Games tick every 16 ms; this is more often.
-const TICK: Duration = Duration::from_millis(4);
-/// A tick while nothing is to be sent or acknowledged: keep-alives, and the handshake.
-const IDLE_TICK: Duration = Duration::from_millis(50);
+/// Acknowledgements leave at most this often; in a game, every 16 ms.
+const ACK_INTERVAL: Duration = Duration::from_millis(4);
+/// netcode's keep-alives and handshake are looked after this often.
+const NETCODE_INTERVAL: Duration = Duration::from_millis(50);
+/// The first byte of those of renet 2's packets that hold messages is at most this; 4 begins an acknowledgement.
+const MESSAGE_PACKET_MAX: u8 = 3;
 /// Clients that have not connected by then never do.
 const CONNECT_WITHIN_S: u64 = 600;
-/// Added to a round trip before a message is sent again: both sides' ticks, and some variation of the path.
+/// Added to a round trip before a message is sent again: the wait of acknowledgements, and some variation of the path.
 const RESEND_MARGIN: Duration = Duration::from_millis(12);
 
 /// The arm.
@@ -53,22 +60,27 @@ impl Rival for Renet {
     fn settings(&self) -> String {
         format!(
             "one reliable unordered channel over netcode with connect tokens; resend time max(1.25 x, {} ms +) the network's \
-             round trip (its default is 300 ms on any path); sent at each send call and every {} ms while there is something to \
-             send or to acknowledge (a game: every 16 ms); no limit of bytes a tick; timeout {} s",
+             round trip (its default is 300 ms on any path); its send step runs at each send, when a message is due again, and \
+             to acknowledge messages at most every {} ms (a game: every 16 ms, with a packet each); no limit of bytes a step; \
+             timeout {} s",
             RESEND_MARGIN.as_millis(),
-            TICK.as_millis(),
+            ACK_INTERVAL.as_millis(),
             DEAD_AFTER.as_secs()
         )
     }
 
     fn maker(&self, task: &Task) -> Result<Maker<'_, Flow>, ArmError> {
-        let connection = connection(task);
-        Ok(Box::new(move |link| Flow::new(self, &connection, link)))
+        let resend_time = resend_time(task);
+        Ok(Box::new(move |link| Flow::new(self, resend_time, link)))
     }
 }
 
-fn connection(task: &Task) -> ConnectionConfig {
-    let resend_time = task.rtt.mul_f64(1.25).max(task.rtt + RESEND_MARGIN);
+/// renet's `resend_time`, which it has constant.
+fn resend_time(task: &Task) -> Duration {
+    task.rtt.mul_f64(1.25).max(task.rtt + RESEND_MARGIN)
+}
+
+fn connection(resend_time: Duration) -> ConnectionConfig {
     let channels = vec![ChannelConfig {
         channel_id: CHANNEL,
         // More than the sender's share: a receiver that runs out of it ends the connection.
@@ -95,14 +107,17 @@ pub(crate) struct Flow {
     room: usize,
     last_update: Instant,
     last_send: Instant,
-    /// A payload came since the last send, and wants to be acknowledged.
+    /// A message, or a part of one, came since the last send.
     owes_ack: bool,
+    resend_time: Duration,
+    /// When what was sent is due again, unless it is acknowledged by then; one for each send step of the last resend time.
+    resends: VecDeque<Instant>,
     outbox: Vec<Vec<u8>>,
     scratch: Vec<u8>,
 }
 
 impl Flow {
-    fn new(arm: &Renet, config: &ConnectionConfig, link: Link) -> Result<Self, ArmError> {
+    fn new(arm: &Renet, resend_time: Duration, link: Link) -> Result<Self, ArmError> {
         let now = Instant::now();
         let current_time = now.saturating_duration_since(arm.epoch);
         let client_id = u64::from(link.flow);
@@ -137,7 +152,7 @@ impl Flow {
                 Netcode::Client(Box::new(client))
             }
         };
-        let connection = RenetClient::new(config.clone());
+        let connection = RenetClient::new(connection(resend_time));
         Ok(Self {
             room: connection.channel_available_memory(CHANNEL),
             netcode,
@@ -145,6 +160,8 @@ impl Flow {
             last_update: now,
             last_send: now,
             owes_ack: false,
+            resend_time,
+            resends: VecDeque::new(),
             outbox: Vec::new(),
             scratch: Vec::new(),
         })
@@ -179,11 +196,13 @@ impl Flow {
         }
     }
 
-    /// renet's send step of a tick.
+    /// renet's send step.
     fn send_packets(&mut self, now: Instant) {
         self.last_send = now;
         self.owes_ack = false;
+        let mut holds_messages = false;
         for packet in self.connection.get_packets_to_send() {
+            holds_messages |= is_of_messages(&packet);
             let sealed = match &mut self.netcode {
                 Netcode::Server(server, id) => server.generate_payload_packet(*id, &packet),
                 Netcode::Client(client) => client.generate_payload_packet(&packet),
@@ -192,11 +211,22 @@ impl Flow {
                 self.outbox.push(datagram.to_vec());
             }
         }
+        if holds_messages {
+            self.resends.push_back(now + self.resend_time);
+        }
     }
 
-    fn is_busy(&self) -> bool {
-        self.owes_ack || self.connection.channel_available_memory(CHANNEL) < self.room
+    /// Bytes of messages that are not acknowledged.
+    fn waiting(&self) -> usize {
+        self.room - self.connection.channel_available_memory(CHANNEL)
     }
+}
+
+/// Whether one of renet's packets holds messages or parts of one, and not acknowledgements.
+fn is_of_messages(packet: &[u8]) -> bool {
+    packet
+        .first()
+        .is_some_and(|&kind| kind <= MESSAGE_PACKET_MAX)
 }
 
 impl Engine for Flow {
@@ -229,21 +259,25 @@ impl Engine for Flow {
             Netcode::Client(client) => client.process_packet(&mut self.scratch),
         };
         if let Some(payload) = payload {
+            self.owes_ack |= is_of_messages(payload);
             self.connection.process_packet(payload);
-            self.owes_ack = true;
+            if self.waiting() == 0 {
+                self.resends.clear();
+            }
         }
     }
 
     fn handle_timeout(&mut self, now: Instant) {
         self.update(now);
-        if self.is_busy() {
+        let due = self.resends.partition_point(|&at| at <= now);
+        self.resends.drain(..due);
+        if due > 0 || self.owes_ack && self.last_send + ACK_INTERVAL <= now {
             self.send_packets(now);
         }
     }
 
     fn send(&mut self, now: Instant, message: &[u8]) -> Result<(), Refused> {
-        let waiting = self.room - self.connection.channel_available_memory(CHANNEL);
-        if waiting + message.len() > QUEUE_BYTES_MAX {
+        if self.waiting() + message.len() > QUEUE_BYTES_MAX {
             return Err(Refused);
         }
         self.update(now);
@@ -264,11 +298,10 @@ impl Engine for Flow {
         }
     }
 
-    fn next_timeout(&mut self, now: Instant) -> Option<Instant> {
-        Some(if self.is_busy() {
-            self.last_send + TICK
-        } else {
-            now + IDLE_TICK
-        })
+    fn next_timeout(&mut self, _: Instant) -> Option<Instant> {
+        let ack = self.owes_ack.then_some(self.last_send + ACK_INTERVAL);
+        let resend = self.resends.front().copied();
+        let netcode = self.last_update + NETCODE_INTERVAL;
+        ack.into_iter().chain(resend).chain([netcode]).min()
     }
 }
