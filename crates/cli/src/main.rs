@@ -12,6 +12,7 @@ mod interrupt;
 mod key_file;
 mod keygen;
 mod lab;
+mod measure;
 mod output;
 mod policy;
 mod progress;
@@ -44,6 +45,8 @@ enum Command {
     Demo(demo::Args),
     Serve(serve::Args),
     Send(send::Args),
+    #[command(subcommand)]
+    Measure(measure::Command),
     Keygen(keygen::Args),
     Token(token::Args),
     #[command(subcommand)]
@@ -61,6 +64,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Demo(args) => demo::run(args),
         Command::Serve(args) => serve::run(args),
         Command::Send(args) => send::run(args),
+        Command::Measure(command) => measure::run(command),
         Command::Keygen(args) => keygen::run(args),
         Command::Token(args) => token::run(args),
         Command::Policy(command) => policy::run(command),

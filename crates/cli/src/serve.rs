@@ -1,13 +1,13 @@
 //! `punctual serve`: takes in what `punctual send` sends.
 
-mod guests;
+pub(crate) mod guests;
 mod view;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use punctual::{CloseCode, Config, Endpoint, Receive, ServerKey, ServerUrl, TokenKey};
+use punctual::{CloseCode, Config, Endpoint, PublicKey, Receive, ServerKey, ServerUrl, TokenKey};
 
 use crate::failure::Failure;
 use crate::{interrupt, key_file, output, token};
@@ -61,10 +61,7 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
     };
     let endpoint = Endpoint::server(config, args.listen, key).map_err(Failure::failed)?;
     let port = endpoint.local_addr().port();
-    let urls: Vec<String> = hosts(args.listen.ip())
-        .into_iter()
-        .map(|host| ServerUrl::new(host, port, public).to_string())
-        .collect();
+    let urls = urls(args.listen.ip(), port, public);
     interrupt::watch();
     let mut view = View::new(args.json);
     view.on_listening(&urls, args.key.is_none())?;
@@ -91,6 +88,12 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
     }
     endpoint.close();
     view.on_end(&guests)
+}
+
+/// The URLs of a server that listens here, the one for other machines first.
+pub(crate) fn urls(listen: IpAddr, port: u16, key: PublicKey) -> Vec<String> {
+    let url = |host| ServerUrl::new(host, port, key).to_string();
+    hosts(listen).into_iter().map(url).collect()
 }
 
 /// By which names clients reach a server that listens here: an address that stands for all of the machine's is replaced by
@@ -133,7 +136,7 @@ fn outward(from: SocketAddr, to: SocketAddr) -> Option<IpAddr> {
 }
 
 /// Prints a line of JSON.
-fn print_line(value: &serde_json::Value) -> Result<(), Failure> {
+pub(crate) fn print_line(value: &serde_json::Value) -> Result<(), Failure> {
     output::print(&format!("{value}\n"))
 }
 
