@@ -209,15 +209,16 @@ impl Engine {
         let is_on = self.rules.is_some_and(|rules| rules.is_on);
         let responding = self.responders.get_mut(&session).filter(|_| is_on);
         let Some(responding) = responding else { return };
-        if let Some((number, echo)) = responding.responder.handle_probe(now, bytes)
-            && let Ok(message) = send(now, session, PROBES, &echo, endpoint)
-        {
-            self.leaving.push(Leaving {
-                session,
-                message,
-                number,
-                is_echo: true,
-            });
+        if let Some((number, echo)) = responding.responder.handle_probe(now, bytes) {
+            match send(now, session, PROBES, &echo, endpoint) {
+                Ok(message) => self.leaving.push(Leaving {
+                    session,
+                    message,
+                    number,
+                    is_echo: true,
+                }),
+                Err(_) => responding.responder.on_departed(number, None),
+            }
         }
     }
 
@@ -353,20 +354,14 @@ impl Engine {
                 Departure::Left(at) => Some(at),
                 Departure::Unknown => None,
             };
-            match (leaving.is_echo, departed) {
-                (true, Some(at)) => {
-                    if let Some(responding) = responders.get_mut(&leaving.session) {
-                        responding.responder.on_departed(leaving.number, at);
-                    }
+            if leaving.is_echo {
+                if let Some(responding) = responders.get_mut(&leaving.session) {
+                    responding.responder.on_departed(leaving.number, departed);
                 }
-                (true, None) => {}
-                (false, departed) => {
-                    if let Some(probing) = probers.get_mut(&leaving.session) {
-                        match departed {
-                            Some(at) => probing.prober.on_departed(leaving.number, at),
-                            None => probing.prober.on_held(leaving.number),
-                        }
-                    }
+            } else if let Some(probing) = probers.get_mut(&leaving.session) {
+                match departed {
+                    Some(at) => probing.prober.on_departed(leaving.number, at),
+                    None => probing.prober.on_held(leaving.number),
                 }
             }
             false

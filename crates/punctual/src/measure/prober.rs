@@ -25,6 +25,8 @@ const HELD_MAX: Duration = Duration::from_secs(3);
 const RECEIPT_EVERY: Duration = Duration::from_secs(1);
 /// How long the server may take to say that it has kept the last part.
 const KEEP_TIME: Duration = Duration::from_secs(20);
+/// How long it may take until the last probe is settled: six sendings of three seconds each, three more, and the receipts.
+const SETTLE_TIME: Duration = Duration::from_secs(60);
 /// Probes that are not settled; no new message begins above it.
 const FLIGHTS_MAX: usize = 1024;
 /// Settled probes that make a part of the trace worth sending.
@@ -53,6 +55,8 @@ struct Flight {
     arrived_us: Option<u32>,
     held: Option<Duration>,
     heard: Option<Instant>,
+    /// A receipt has told of it.
+    is_reported: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,7 +68,9 @@ enum Phase {
         next: Instant,
     },
     /// No new messages; what is under way is settled.
-    Settling,
+    Settling {
+        until: Instant,
+    },
     Uploading {
         until: Instant,
     },
@@ -157,7 +163,7 @@ impl Prober {
         let state = match self.phase {
             Phase::Asking { .. } => MeasureState::Asking,
             Phase::Measuring { .. } => MeasureState::Measuring,
-            Phase::Settling => MeasureState::Settling,
+            Phase::Settling { .. } => MeasureState::Settling,
             Phase::Uploading { .. } => MeasureState::Uploading,
             Phase::Over => MeasureState::Over,
         };
@@ -172,7 +178,7 @@ impl Prober {
         self.is_stopped = true;
         match self.phase {
             Phase::Asking { .. } => self.finish(MeasureEnd::Stopped),
-            Phase::Measuring { .. } => self.settle_all(),
+            Phase::Measuring { .. } => self.settle_all(now),
             _ => {}
         }
         self.handle_timeout(now);
@@ -206,7 +212,9 @@ impl Prober {
         match self.phase {
             Phase::Asking { until } if now >= until => self.finish(MeasureEnd::NoAnswer),
             Phase::Measuring { next } if now >= next => self.begin_message(now, next),
-            Phase::Uploading { until } if now >= until => self.finish(self.natural_end()),
+            Phase::Settling { until } | Phase::Uploading { until } if now >= until => {
+                self.finish(self.natural_end());
+            }
             _ => {}
         }
         self.send_again(now);
@@ -217,9 +225,11 @@ impl Prober {
     /// When [`handle_timeout`](Self::handle_timeout) has something to do.
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
         let phase = match self.phase {
-            Phase::Asking { until } | Phase::Uploading { until } => Some(until),
+            Phase::Asking { until } | Phase::Settling { until } | Phase::Uploading { until } => {
+                Some(until)
+            }
             Phase::Measuring { next } => Some(next),
-            Phase::Settling | Phase::Over => None,
+            Phase::Over => None,
         };
         let flights = self.flights.values();
         let flights = flights.filter_map(|flight| match flight.departed {
@@ -292,7 +302,7 @@ impl Prober {
 
     fn begin_message(&mut self, now: Instant, due: Instant) {
         if self.is_at_end(now) {
-            return self.settle_all();
+            return self.settle_all(now);
         }
         let every = self.options.interval * u32::from(self.tally.sample);
         // A loop that slept does not make up for what it missed.
@@ -307,7 +317,7 @@ impl Prober {
             self.send(now, message, index, 0);
         }
         if self.options.messages == Some(self.tally.messages) {
-            self.settle_all();
+            self.settle_all(now);
         }
     }
 
@@ -336,13 +346,15 @@ impl Prober {
             arrived_us: None,
             held: None,
             heard: None,
+            is_reported: false,
         };
         self.flights.insert(number, flight);
         self.output.push_back(Output::Probe(number));
     }
 
-    fn settle_all(&mut self) {
-        self.phase = Phase::Settling;
+    fn settle_all(&mut self, now: Instant) {
+        let until = now + SETTLE_TIME;
+        self.phase = Phase::Settling { until };
     }
 
     fn drop_held(&mut self, now: Instant) {
@@ -407,14 +419,17 @@ impl Prober {
             copies: receipt.copies,
         };
         for arrival in &receipt.arrivals {
-            let receipts = &mut self.receipts;
-            receipts.reordered_up += u32::from(arrival.number < receipts.next_up);
-            receipts.next_up = receipts.next_up.max(arrival.number.saturating_add(1));
-            if let Some(flight) = self.flights.get_mut(&arrival.number) {
-                flight.arrived_us = Some(arrival.at_us);
-                let held = arrival.held_us.map(u64::from);
-                flight.held = held.map(Duration::from_micros);
+            let Some(flight) = self.flights.get_mut(&arrival.number) else {
+                continue;
+            };
+            if !std::mem::replace(&mut flight.is_reported, true) {
+                let receipts = &mut self.receipts;
+                receipts.reordered_up += u32::from(arrival.number < receipts.next_up);
+                receipts.next_up = receipts.next_up.max(arrival.number.saturating_add(1));
             }
+            flight.arrived_us = Some(arrival.at_us);
+            let held = arrival.held_us.map(u64::from);
+            flight.held = held.map(Duration::from_micros);
         }
         let has_forgotten = self.receipts.has_forgotten;
         let is_settled = |flight: &Flight| flight.settles_at().is_some_and(|at| asked_at >= at);
@@ -442,7 +457,8 @@ impl Prober {
 
     /// Writes rows, sends parts of the trace, and comes to the end.
     fn go_on(&mut self, now: Instant) {
-        let is_last = self.phase == Phase::Settling && self.flights.is_empty();
+        let is_settling = matches!(self.phase, Phase::Settling { .. });
+        let is_last = is_settling && self.flights.is_empty();
         let is_part = self.options.upload && self.ledger.waiting() >= PART_ROWS;
         if !is_last && !is_part {
             return;

@@ -25,13 +25,21 @@ pub(crate) struct Responder {
     /// Probes counted so far, with the bucket's refill taken off.
     level: u64,
     refilled: Instant,
-    arrivals: VecDeque<Arrival>,
+    arrivals: VecDeque<Remembered>,
     forgotten: u32,
     echoes: u32,
     traces: u32,
     /// Rows of all traces of the session.
     rows: u64,
     trace: Trace,
+}
+
+/// An arrival that the client has not asked for.
+#[derive(Debug)]
+struct Remembered {
+    arrival: Arrival,
+    /// Its echo has not left: how long it was held is not known yet.
+    is_waiting: bool,
 }
 
 /// The trace that the client sends.
@@ -94,12 +102,16 @@ impl Responder {
             self.forgotten = self.forgotten.saturating_add(1);
         }
         let at_us = now.as_micros() as u32;
-        self.arrivals.push_back(Arrival {
-            number,
-            at_us,
-            held_us: None,
+        let is_waiting = self.may_answer(now);
+        self.arrivals.push_back(Remembered {
+            arrival: Arrival {
+                number,
+                at_us,
+                held_us: None,
+            },
+            is_waiting,
         });
-        if !self.may_answer(now) {
+        if !is_waiting {
             return None;
         }
         let echo = Probe::Down {
@@ -122,16 +134,14 @@ impl Responder {
         may
     }
 
-    /// The echo of a probe has left.
-    pub(crate) fn on_departed(&mut self, number: u32, at: Instant) {
+    /// The echo of a probe has left, or (`None`) never will.
+    pub(crate) fn on_departed(&mut self, number: u32, at: Option<Instant>) {
         // The newest are at the end.
-        let found = self
-            .arrivals
-            .iter_mut()
-            .rev()
-            .find(|arrival| arrival.number == number);
-        if let Some(arrival) = found {
-            arrival.held_us = Some((at.as_micros() as u32).wrapping_sub(arrival.at_us));
+        let mut newest_first = self.arrivals.iter_mut().rev();
+        if let Some(found) = newest_first.find(|found| found.arrival.number == number) {
+            found.is_waiting = false;
+            let held_us = |at: Instant| (at.as_micros() as u32).wrapping_sub(found.arrival.at_us);
+            found.arrival.held_us = at.map(held_us);
         }
     }
 
@@ -160,7 +170,7 @@ impl Responder {
                     forgotten: std::mem::take(&mut self.forgotten),
                     packets: counts.packets,
                     copies: counts.copies,
-                    arrivals: self.arrivals.drain(..).collect(),
+                    arrivals: self.report(),
                 })),
                 part: None,
             },
@@ -173,6 +183,13 @@ impl Responder {
                 }
             }
         }
+    }
+
+    /// What has arrived. Probes whose echoes have not left are told of again: then with how long those were held.
+    fn report(&mut self) -> Vec<Arrival> {
+        let arrivals = self.arrivals.iter().map(|found| found.arrival).collect();
+        self.arrivals.retain(|found| found.is_waiting);
+        arrivals
     }
 
     /// Whether a part is the next of a trace, in order, within bounds, and no larger than what can have been measured.

@@ -173,7 +173,7 @@ impl Network {
             Event::ProbeUp(bytes) => {
                 if let Some((number, echo)) = self.responder.handle_probe(theirs, &bytes) {
                     assert!(echo.len() <= bytes.len(), "no amplification");
-                    self.responder.on_departed(number, theirs + self.held);
+                    self.responder.on_departed(number, Some(theirs + self.held));
                     self.transmit(now + self.held, echo, false);
                 }
             }
@@ -321,6 +321,31 @@ fn waiting_in_the_sessions_is_left_out() {
     }
 }
 
+/// Goal: how long an echo was held is told even when a receipt came between its probe's arrival and its leaving.
+#[test]
+fn an_echo_that_waits_is_told_of_again() {
+    let now = Instant::from_micros(5);
+    let mut responder = Responder::new(now);
+    responder.handle_control(now, Up::Ask, terms(), Counts::default());
+    let probe = Probe::Up { number: 3 }.encode(1000);
+    responder.handle_probe(now, &probe).unwrap();
+    let mut report = |departed: Option<Option<Instant>>| {
+        if let Some(at) = departed {
+            responder.on_departed(3, at);
+        }
+        let up = Up::Receipt { ask: 1 };
+        let answer = responder.handle_control(now, up, terms(), Counts::default());
+        let Some(Down::Receipt(receipt)) = answer.reply else {
+            panic!("{answer:?}")
+        };
+        let held = receipt.arrivals.iter().map(|arrival| arrival.held_us);
+        held.collect::<Vec<_>>()
+    };
+    assert_eq!(report(None), [None]);
+    assert_eq!(report(Some(Some(now + ms(40)))), [Some(40_000)]);
+    assert_eq!(report(None), []);
+}
+
 /// Goal: a packet is sent again five times and no more, and the side of the loss is right when nothing comes back.
 #[test]
 fn a_packet_is_repeated_five_times_at_most() {
@@ -412,6 +437,33 @@ fn the_server_sets_how_often() {
     let measured = prober.take_result(Copies::default()).unwrap();
     assert_eq!(measured.end, MeasureEnd::NoAnswer);
     assert_eq!(at.since(now), Duration::from_secs(10));
+}
+
+/// Goal: a server that stops answering does not keep a client for ever.
+#[test]
+fn a_silent_server_is_not_waited_for() {
+    let now = Instant::from_micros(5);
+    let mut prober = Prober::new(now, options(1));
+    prober.handle_control(now, Down::Terms(terms()));
+    while let Some(output) = prober.poll_output() {
+        if let Output::Probe(number) = output {
+            prober.on_departed(number, now);
+        }
+    }
+    let mut at = now;
+    while !prober.is_over() {
+        at = prober.poll_timeout().expect("it is not over");
+        prober.handle_timeout(at);
+        while let Some(output) = prober.poll_output() {
+            if let Output::Probe(number) = output {
+                prober.on_departed(number, at);
+            }
+        }
+    }
+    assert!(at.since(now) <= Duration::from_secs(60), "{at:?}");
+    let measured = prober.take_result(Copies::default()).unwrap();
+    assert_eq!(measured.packets.len(), 30);
+    assert!(measured.packets.iter().all(|p| p.up == Way::Unknown));
 }
 
 /// Goal: a client stops at what a trace may hold, and neither side's memory grows past its bounds.
