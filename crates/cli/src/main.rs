@@ -1,7 +1,7 @@
 //! The punctual program: a table of contents. Each command is a module with its arguments (`Args`) and what it does (`run`).
 //!
 //! Shared by all: `arguments` (reads the command line), `values` (what flags accept), `failure` (what went wrong, what to do
-//! next, exit codes), `output` (tables, JSON and files), `progress` (a bar on standard error), `interrupt` (Ctrl-C),
+//! next, exit codes), `output` (tables, JSON and files), `progress` (a bar on standard error), `interrupt` (Ctrl-C), `listen` (a server's flags),
 //! `scoreboard` (policies as columns), `key_file` (secrets in files).
 #![forbid(unsafe_code)]
 
@@ -12,6 +12,7 @@ mod interrupt;
 mod key_file;
 mod keygen;
 mod lab;
+mod listen;
 mod measure;
 mod output;
 mod policy;

@@ -1,19 +1,16 @@
 //! `punctual measure server`: allows clients to measure, and keeps their traces.
 
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use punctual::{
-    CloseCode, Config, Endpoint, EndpointError, MeasureRules, Receive, ServerKey, TokenKey,
-    TracePart,
-};
+use punctual::{CloseCode, Config, Endpoint, MeasureRules, Receive, TracePart};
 use serde_json::{Value, json};
 
 use super::keep::{Keep, Kept, Limits};
 use crate::failure::Failure;
+use crate::listen::Listen;
 use crate::serve::{self, guests::Guests};
-use crate::{interrupt, key_file, output, token};
+use crate::{interrupt, output};
 
 /// Time between two looks at the sessions; answers to probes do not wait for it.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
@@ -30,9 +27,8 @@ const FAREWELL: Duration = Duration::from_millis(100);
     after_help = "Example:\n  punctual measure server --listen 0.0.0.0:7777 --keep traces --key server.key"
 )]
 pub(crate) struct Args {
-    /// Where to listen, UDP. `[::]:7777` serves IPv6 and IPv4; port 0 lets the system choose.
-    #[arg(long, value_name = "ADDRESS:PORT", default_value = "0.0.0.0:7777")]
-    listen: SocketAddr,
+    #[command(flatten)]
+    listen: Listen,
     /// The directory for traces, one file each; made when it is not there.
     #[arg(long, value_name = "DIR", required_unless_present = "off")]
     keep: Option<PathBuf>,
@@ -57,12 +53,6 @@ pub(crate) struct Args {
     /// Sessions at the same time; further clients are turned away.
     #[arg(long, value_name = "N", default_value_t = 4096, value_parser = clap::value_parser!(u32).range(1..=262_144))]
     sessions: u32,
-    /// The server's key, as `punctual keygen` makes it. Without one, a key is made that lasts until the server ends.
-    #[arg(long, value_name = "FILE")]
-    key: Option<PathBuf>,
-    /// Admits only clients with a token that was made with this key, by `punctual token`.
-    #[arg(long, value_name = "FILE")]
-    token_key: Option<PathBuf>,
     /// Print JSON objects, one a line, each with an `event`: `listening` {`urls`}, `connected` {`session`, `remote`}, `trace` {`file`,
     /// `packets`}, `off` {`reason`}, `closed` {`session`, `remote`, `reason`}.
     #[arg(long)]
@@ -131,33 +121,19 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
 }
 
 fn listen(args: &Args) -> Result<Endpoint, Failure> {
-    let key = match &args.key {
-        Some(file) => ServerKey::from_private(key_file::read(file)?.private()),
-        None => {
-            output::note(
-                "This key lasts until the server ends; for one that stays: punctual keygen --out server.key, then --key server.key",
-            );
-            ServerKey::generate().map_err(Failure::failed)?
-        }
-    };
-    let token_key = match &args.token_key {
-        Some(file) => Some(TokenKey(key_file::read_key(file, token::MAKER)?)),
-        None => None,
-    };
+    if args.listen.is_ephemeral() {
+        output::note(
+            "This key lasts until the server ends; for one that stays: punctual keygen --out server.key, then --key server.key",
+        );
+    }
     let config = Config {
-        token_key,
         sessions_max: args.sessions as usize,
         // Ordinary messages are thrown away as they come.
         receive: Receive::Pieces,
         measure: Some(args.rules()),
         ..Config::default()
     };
-    let public = key.public();
-    let endpoint = Endpoint::server(config, args.listen, key).map_err(|error| match error {
-        EndpointError::Bind(error) => Failure::bad_input(error),
-        error => Failure::failed(error),
-    })?;
-    let urls = serve::urls(args.listen.ip(), endpoint.local_addr().port(), public);
+    let (endpoint, urls) = args.listen.open(config)?;
     if args.json {
         serve::print_line(&json!({"event": "listening", "urls": urls}))?;
     } else {

@@ -145,8 +145,8 @@ impl State {
     }
 
     /// Packets have been collected for the socket.
-    pub(super) fn note_departures(&mut self) {
-        self.engine.note_departures(&self.endpoint);
+    pub(super) fn note_departures(&mut self, now: Instant) {
+        self.engine.note_departures(now, &mut self.endpoint);
     }
 
     pub(crate) fn begin_measuring(

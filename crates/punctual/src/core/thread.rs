@@ -62,7 +62,7 @@ fn drive(core: &Core, machinery: &mut Machinery, rings: &mut Vec<Arc<Mailbox>>) 
         let mut timeout;
         loop {
             let has_more = carrier.collect(&mut state.endpoint);
-            state.note_departures();
+            state.note_departures(now);
             let at = carrier.poll_timeout(&state.endpoint);
             timeout = [at, state.poll_timeout()].into_iter().flatten().min();
             state.take_rings(rings);

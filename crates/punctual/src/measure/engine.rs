@@ -29,6 +29,8 @@ const AGAIN: Duration = Duration::from_millis(50);
 const WAITING_MAX: usize = 64;
 /// Parts of traces that wait for the application; more are refused (a part has up to 4,096 rows).
 const PARTS_MAX: usize = 64;
+/// An echo that the session has not let out for so long is taken back: those behind it would only wait longer.
+const ECHO_WAITS_MAX: Duration = Duration::from_secs(1);
 
 /// Traces that clients have uploaded, for the application.
 #[derive(Debug, Default)]
@@ -77,6 +79,7 @@ struct Responding {
 /// A message whose leaving is waited for.
 #[derive(Debug)]
 struct Leaving {
+    since: Instant,
     session: SessionId,
     message: MessageId,
     number: u32,
@@ -212,6 +215,7 @@ impl Engine {
         if let Some((number, echo)) = responding.responder.handle_probe(now, bytes) {
             match send(now, session, PROBES, &echo, endpoint) {
                 Ok(message) => self.leaving.push(Leaving {
+                    since: now,
                     session,
                     message,
                     number,
@@ -338,7 +342,7 @@ impl Engine {
     }
 
     /// Packets have been handed to the socket: notes which of ours were among them.
-    pub(crate) fn note_departures(&mut self, endpoint: &Endpoint) {
+    pub(crate) fn note_departures(&mut self, now: Instant, endpoint: &mut Endpoint) {
         if self.leaving.is_empty() {
             return;
         }
@@ -350,7 +354,12 @@ impl Engine {
         } = self;
         leaving.retain(|leaving| {
             let departed = match endpoint.departure(leaving.session, leaving.message) {
-                Departure::Waiting => return true,
+                Departure::Waiting => {
+                    if leaving.is_echo && now.since(leaving.since) > ECHO_WAITS_MAX {
+                        endpoint.cancel(now, leaving.session, leaving.message);
+                    }
+                    return true;
+                }
                 Departure::Left(at) => Some(at),
                 Departure::Unknown => None,
             };
@@ -387,12 +396,22 @@ impl Engine {
                     let probe = Probe::Up { number }.encode(bytes);
                     match send(now, session, PROBES, &probe, endpoint) {
                         Ok(message) => self.leaving.push(Leaving {
+                            since: now,
                             session,
                             message,
                             number,
                             is_echo: false,
                         }),
                         Err(_) => probing.prober.on_held(number),
+                    }
+                }
+                Output::Cancel(number) => {
+                    let is_it = |leaving: &&Leaving| {
+                        (leaving.session, leaving.number, leaving.is_echo)
+                            == (session, number, false)
+                    };
+                    if let Some(leaving) = self.leaving.iter().find(is_it) {
+                        endpoint.cancel(now, session, leaving.message);
                     }
                 }
             }

@@ -17,7 +17,8 @@ pub(crate) const SAMPLE_MAX: u16 = 10_000;
 /// What a client measures: messages of a game are imitated, one in some is measured, and each of those is several packets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MeasureOptions {
-    /// Time between two messages of the game, 10 ms to an hour. Default a second.
+    /// Time between two messages of the game, 10 ms to an hour. Default a second. A server answers a thousand packets a second,
+    /// repetitions included; of those beyond it the way down is not known.
     pub interval: Duration,
     /// One message in so many is measured, 1 to 10,000. Default `None`: as the server says. The more seldom of both holds, so a
     /// client cannot have more than the server gives.

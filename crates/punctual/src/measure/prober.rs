@@ -39,6 +39,8 @@ pub(crate) enum Output {
     Control(Up),
     /// In a packet of its own, with this number.
     Probe(u32),
+    /// Not any more: it has waited for too long.
+    Cancel(u32),
 }
 
 /// A probe that is not settled.
@@ -308,7 +310,14 @@ impl Prober {
         // A loop that slept does not make up for what it missed.
         let next = (due + every).max(now);
         self.phase = Phase::Measuring { next };
-        if self.flights.len() + usize::from(self.options.packets) > FLIGHTS_MAX {
+        let is_full = self.flights.len() + usize::from(self.options.packets) > FLIGHTS_MAX;
+        // Behind probes that the session holds back, new ones would only wait longer.
+        if is_full
+            || self
+                .flights
+                .values()
+                .any(|flight| flight.departed.is_none())
+        {
             return;
         }
         let message = self.tally.messages;
@@ -359,9 +368,11 @@ impl Prober {
 
     fn drop_held(&mut self, now: Instant) {
         let is_held = |flight: &Flight| flight.departed.is_none() && now >= flight.made + HELD_MAX;
-        let before = self.flights.len();
-        self.flights.retain(|_, flight| !is_held(flight));
-        self.held += (before - self.flights.len()) as u32;
+        let held = self.flights.extract_if(.., |_, flight| is_held(flight));
+        for (number, _) in held {
+            self.held += 1;
+            self.output.push_back(Output::Cancel(number));
+        }
     }
 
     fn send_again(&mut self, now: Instant) {

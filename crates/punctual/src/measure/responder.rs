@@ -9,10 +9,10 @@ use punctual_proto::Instant;
 use super::packet::MeasuredPacket;
 use super::wire::{Arrival, Down, Probe, RECEIPT_MAX, Receipt, Terms, Up};
 
-/// Probes a second that are answered. Five a message, five of them repeated, ten messages a second: more is no game.
-const PROBES_PER_S: u64 = 200;
+/// Probes a second that are answered: more than a game's messages come to, and a megabyte of echoes.
+const PROBES_PER_S: u64 = 1000;
 /// Probes that are answered at once.
-const PROBES_BURST: u64 = 400;
+const PROBES_BURST: u64 = 1000;
 /// Rows that a trace may have at its beginning; as many a second as there are probes come on top.
 const ROWS_BURST: u64 = 2000;
 /// Traces that a session may begin: a game measures once or a few times; more is somebody who fills disks.
