@@ -1,8 +1,8 @@
 //! The punctual program: a table of contents. Each command is a module with its arguments (`Args`) and what it does (`run`).
 //!
 //! Shared by all: `arguments` (reads the command line), `values` (what flags accept), `failure` (what went wrong, what to do
-//! next, exit codes), `output` (tables, JSON and files), `progress` (a bar on standard error), `interrupt` (Ctrl-C),
-//! `scoreboard` (policies as columns), `tables` (policies solved ahead), `key_file` (secrets in files).
+//! next, exit codes), `output` (tables, JSON and files), `progress` (a bar on standard error), `interrupt` (Ctrl-C), `listen` (a
+//! server's flags), `scoreboard` (policies as columns), `tables` (policies solved ahead), `key_file` (secrets in files).
 #![forbid(unsafe_code)]
 
 mod arguments;
@@ -12,6 +12,8 @@ mod interrupt;
 mod key_file;
 mod keygen;
 mod lab;
+mod listen;
+mod measure;
 mod output;
 mod policy;
 mod progress;
@@ -45,6 +47,8 @@ enum Command {
     Demo(demo::Args),
     Serve(serve::Args),
     Send(send::Args),
+    #[command(subcommand)]
+    Measure(measure::Command),
     Keygen(keygen::Args),
     Token(token::Args),
     #[command(subcommand)]
@@ -62,6 +66,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Demo(args) => demo::run(args),
         Command::Serve(args) => serve::run(args),
         Command::Send(args) => send::run(args),
+        Command::Measure(command) => measure::run(command),
         Command::Keygen(args) => keygen::run(args),
         Command::Token(args) => token::run(args),
         Command::Policy(command) => policy::run(command),

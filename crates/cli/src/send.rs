@@ -88,7 +88,8 @@ impl Args {
     }
 }
 
-fn read_token(file: &Path) -> Result<ConnectToken, Failure> {
+/// Reads a connect token.
+pub(crate) fn read_token(file: &Path) -> Result<ConnectToken, Failure> {
     let bytes = key_file::read_secret(file, "punctual token")?;
     ConnectToken::from_bytes(&bytes).map_err(|_| {
         Failure::bad_input(format_args!(
@@ -240,7 +241,8 @@ impl<'a> Sending<'a> {
     }
 }
 
-fn unreachable(url: &ServerUrl, error: ConnectError) -> Failure {
+/// Why no session was opened: the URL is wrong, or the server is not there.
+pub(crate) fn unreachable(url: &ServerUrl, error: ConnectError) -> Failure {
     match error {
         ConnectError::Url(_) | ConnectError::Key => Failure::bad_input(error),
         _ => Failure::failed(format_args!("{}:{}: {error}", url.host(), url.port())),
@@ -319,7 +321,8 @@ fn rate(text: &str) -> Result<f64, String> {
         .ok_or_else(|| "expected messages a second, from 0.01 to 100000".to_owned())
 }
 
-fn seconds(text: &str) -> Result<f64, String> {
+/// Seconds, above 0 and up to a week.
+pub(crate) fn seconds(text: &str) -> Result<f64, String> {
     let value = text.parse::<f64>().ok();
     value
         .filter(|seconds| *seconds > 0.0 && *seconds <= 604_800.0)

@@ -1,16 +1,15 @@
 //! `punctual serve`: takes in what `punctual send` sends.
 
-mod guests;
+pub(crate) mod guests;
 mod view;
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use punctual::{CloseCode, Config, Endpoint, Receive, ServerKey, ServerUrl, TokenKey};
+use punctual::{CloseCode, Config, Receive};
 
 use crate::failure::Failure;
-use crate::{interrupt, key_file, output, token};
+use crate::listen::Listen;
+use crate::{interrupt, output};
 use guests::Guests;
 use view::View;
 
@@ -27,15 +26,8 @@ const FAREWELL: Duration = Duration::from_millis(100);
     after_help = "Example:\n  punctual keygen --out server.key\n  punctual serve --listen 0.0.0.0:7777 --key server.key"
 )]
 pub(crate) struct Args {
-    /// Where to listen, UDP. `[::]:7777` serves IPv6 and IPv4; port 0 lets the system choose.
-    #[arg(long, value_name = "ADDRESS:PORT", default_value = "0.0.0.0:7777")]
-    listen: SocketAddr,
-    /// The server's key, as `punctual keygen` makes it. Without one, a key is made that lasts until the server ends.
-    #[arg(long, value_name = "FILE")]
-    key: Option<PathBuf>,
-    /// Admits only clients with a token that was made with this key, by `punctual token`.
-    #[arg(long, value_name = "FILE")]
-    token_key: Option<PathBuf>,
+    #[command(flatten)]
+    listen: Listen,
     /// Print JSON objects, one a line, each with an `event`: `listening` {`urls`}, `connected` {`session`, `remote`}, each
     /// second `counts` and at the end `closed` {`session`, `remote`, `messages`, `bytes`, and `reason` at the end}.
     #[arg(long)]
@@ -44,30 +36,15 @@ pub(crate) struct Args {
 
 /// Runs the command.
 pub(crate) fn run(args: Args) -> Result<(), Failure> {
-    let key = match &args.key {
-        Some(file) => ServerKey::from_private(key_file::read(file)?.private()),
-        None => ServerKey::generate().map_err(Failure::failed)?,
-    };
-    let public = key.public();
-    let token_key = match &args.token_key {
-        Some(file) => Some(TokenKey(key_file::read_key(file, token::MAKER)?)),
-        None => None,
-    };
     let config = Config {
-        token_key,
         // They are counted, not kept.
         receive: Receive::Pieces,
         ..Config::default()
     };
-    let endpoint = Endpoint::server(config, args.listen, key).map_err(Failure::failed)?;
-    let port = endpoint.local_addr().port();
-    let urls: Vec<String> = hosts(args.listen.ip())
-        .into_iter()
-        .map(|host| ServerUrl::new(host, port, public).to_string())
-        .collect();
+    let (endpoint, urls) = args.listen.open(config)?;
     interrupt::watch();
     let mut view = View::new(args.json);
-    view.on_listening(&urls, args.key.is_none())?;
+    view.on_listening(&urls, args.listen.is_ephemeral())?;
     let mut guests = Guests::default();
     while !interrupt::is_pressed() {
         let arrival = endpoint
@@ -93,64 +70,7 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
     view.on_end(&guests)
 }
 
-/// By which names clients reach a server that listens here: an address that stands for all of the machine's is replaced by
-/// the one that it uses towards the outside, and by loopback for trying it out.
-fn hosts(listen: IpAddr) -> Vec<String> {
-    if !listen.is_unspecified() {
-        return vec![listen.to_string()];
-    }
-    let loopback: IpAddr = match listen {
-        IpAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
-        IpAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
-    };
-    let v4 = outward(
-        (Ipv4Addr::UNSPECIFIED, 0).into(),
-        (Ipv4Addr::new(192, 0, 2, 1), 9).into(),
-    );
-    let v6 = listen.is_ipv6().then(|| {
-        let documentation = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1);
-        outward((Ipv6Addr::UNSPECIFIED, 0).into(), (documentation, 9).into())
-    });
-    let mut hosts: Vec<String> = v6
-        .flatten()
-        .into_iter()
-        .chain(v4)
-        .map(|ip| ip.to_string())
-        .collect();
-    let loopback = loopback.to_string();
-    if !hosts.contains(&loopback) {
-        hosts.push(loopback);
-    }
-    hosts
-}
-
-/// The address that the system would send from. Connecting a UDP socket sends nothing.
-fn outward(from: SocketAddr, to: SocketAddr) -> Option<IpAddr> {
-    let socket = UdpSocket::bind(from).ok()?;
-    socket.connect(to).ok()?;
-    let address = socket.local_addr().ok()?.ip();
-    (!address.is_unspecified()).then_some(address)
-}
-
 /// Prints a line of JSON.
-fn print_line(value: &serde_json::Value) -> Result<(), Failure> {
+pub(crate) fn print_line(value: &serde_json::Value) -> Result<(), Failure> {
     output::print(&format!("{value}\n"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_address_that_clients_can_use_is_printed() {
-        let host: IpAddr = "10.1.2.3".parse().unwrap();
-        assert_eq!(hosts(host), ["10.1.2.3"]);
-        for any in ["0.0.0.0", "::"] {
-            let hosts = hosts(any.parse().unwrap());
-            assert!(!hosts.is_empty());
-            for host in hosts {
-                assert!(!host.parse::<IpAddr>().unwrap().is_unspecified());
-            }
-        }
-    }
 }

@@ -351,7 +351,9 @@ fn a_closed_pipe_is_nothing_to_talk_about() {
 #[test]
 fn help_names_every_command() {
     let help = String::from_utf8(punctual("--help").stdout).expect("text");
-    for command in ["demo", "serve", "send", "keygen", "policy", "lab"] {
+    for command in [
+        "demo", "serve", "send", "measure", "keygen", "policy", "lab",
+    ] {
         assert!(help.contains(command), "{help}");
     }
 }

@@ -8,8 +8,8 @@ use punctual_net::udp::SocketOptions;
 use punctual_policy::{Library, PolicyKind};
 use punctual_proto::{EndpointConfig, ServerConfig, ThinStreams, TokenKey, Uplink, limits};
 
-use crate::ServerKey;
 use crate::key::unix_seconds;
+use crate::{MeasureRules, ServerKey};
 
 /// How an endpoint behaves. The defaults suit most games; each field says when to touch it.
 ///
@@ -52,6 +52,10 @@ pub struct Config {
     /// What is done for streams with few packets on their way. Default all of it; the switches are there to measure what each
     /// is worth.
     pub thin_streams: ThinStreams,
+    /// What clients of a server may measure ([`Session::measure`](crate::Session::measure)). Default `None`: they get no answer. With
+    /// rules, streams 1,022 and 1,023 of its sessions are the measurement's, and the traces come by
+    /// [`Endpoint::next_trace`](crate::Endpoint::next_trace). A [`frame::Endpoint`](crate::frame::Endpoint) has no use for it.
+    pub measure: Option<MeasureRules>,
     /// Which of the process's endpoints on the same port this is, 0 to 63; part of its connection ids. Default 0.
     pub thread: u8,
     /// Bytes of datagrams that the kernel holds until they are received, and of those on their way out, as far as it
@@ -98,6 +102,7 @@ impl Default for Config {
             receive: Receive::default(),
             uplink: Uplink::Unknown,
             thin_streams: ThinStreams::default(),
+            measure: None,
             thread: 0,
             socket_buffers: (options.recv_buffer_bytes, options.send_buffer_bytes),
         }

@@ -11,9 +11,10 @@ use punctual_net::udp::{BindError, Socket, SocketOptions};
 use punctual_proto::{ConnectOptions, ConnectToken, EndpointStats};
 
 use crate::core::{Accepts, Answer, Arrival, Core, Opened, Reach, run};
+use crate::measure::Traces;
 use crate::{
-    Config, ConnectError, EndpointClosed, EndpointError, PublicKey, ServerKey, ServerUrl, Session,
-    resolve,
+    Config, ConnectError, EndpointClosed, EndpointError, MeasureRules, PublicKey, ServerKey,
+    ServerUrl, Session, TracePart, resolve,
 };
 
 /// A socket with its sessions and the thread that drives them: a server, or a client of any number of servers.
@@ -66,7 +67,7 @@ impl Endpoint {
     ) -> Result<Self, EndpointError> {
         let (core, machinery) = Core::new(
             config.endpoint(key),
-            config.receive,
+            (config.receive, config.measure),
             socket,
             reach,
             Clock::start(),
@@ -234,6 +235,47 @@ impl Endpoint {
         Ok(Session::new(Arc::clone(self.core()), opened, Vec::new()))
     }
 
+    /// What clients may measure from now on; those that measure hear of it at once. See [`Config::measure`].
+    pub fn set_measuring(&self, rules: MeasureRules) {
+        let core = self.core();
+        let now = core.now();
+        core.lock().set_measuring(now, rules);
+        core.wake();
+    }
+
+    /// Waits for the next part of a trace that a client has measured and uploaded. Up to 64 parts wait here; clients are
+    /// refused more.
+    ///
+    /// # Errors
+    /// When the endpoint is closed.
+    pub async fn next_trace(&self) -> Result<TracePart, EndpointClosed> {
+        self.core().traces.wait(next_part).await
+    }
+
+    /// As [`next_trace`](Self::next_trace), on this thread.
+    ///
+    /// # Errors
+    /// When the endpoint is closed.
+    pub fn next_trace_blocking(&self) -> Result<TracePart, EndpointClosed> {
+        let part = self.core().traces.wait_blocking(None, next_part);
+        part.expect("it waits without end")
+    }
+
+    /// As [`next_trace_blocking`](Self::next_trace_blocking), for as long as `patience`; `None` when none came.
+    ///
+    /// # Errors
+    /// When the endpoint is closed.
+    pub fn next_trace_timeout(
+        &self,
+        patience: Duration,
+    ) -> Result<Option<TracePart>, EndpointClosed> {
+        let until = Instant::now().checked_add(patience);
+        self.core()
+            .traces
+            .wait_blocking(until, next_part)
+            .transpose()
+    }
+
     /// Sessions, open or being opened.
     #[must_use]
     pub fn sessions(&self) -> usize {
@@ -295,6 +337,14 @@ fn next_arrival(accepts: &mut Accepts) -> Option<Result<Arrival, EndpointClosed>
         return Some(Err(EndpointClosed { cause }));
     }
     accepts.pop().map(Ok)
+}
+
+fn next_part(traces: &mut Traces) -> Option<Result<TracePart, EndpointClosed>> {
+    if let Some(part) = traces.waiting.pop_front() {
+        return Some(Ok(part));
+    }
+    let cause = traces.ended.clone()?;
+    Some(Err(EndpointClosed { cause }))
 }
 
 fn options(url: &ServerUrl, token: Option<&ConnectToken>) -> ConnectOptions {

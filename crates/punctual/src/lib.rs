@@ -81,6 +81,11 @@
 //! A message may have 64 MiB. It is cut up as it is sent, so that whatever is more urgent passes it. Above 256 KiB it is put
 //! together by this library, within the bound of [`Receive::Whole`], or comes in pieces with [`Receive::Pieces`].
 //!
+//! # Measuring
+//!
+//! [`Session::measure`] records how the path treats packets, in each direction, while the game goes on;
+//! [`Endpoint::next_trace`] is where a server gets what its clients have recorded, [`Config::measure`] whether they may.
+//!
 //! # Ticks
 //!
 //! With [`Session::set_tick`] what is sent in one tick of a game leaves together, in as few packets as hold it. A
@@ -95,6 +100,7 @@ mod error;
 mod event;
 mod inbox;
 mod key;
+mod measure;
 mod resolve;
 mod session;
 mod signal;
@@ -111,6 +117,10 @@ pub use error::{
 };
 pub use event::{Event, Message};
 pub use key::{IssueError, PublicKey, ServerKey, TokenIssuer};
+pub use measure::{
+    Clocks, Copies, MeasureEnd, MeasureError, MeasureOptionError, MeasureOptions, MeasureProgress,
+    MeasureRules, MeasureState, Measured, MeasuredPacket, Measurement, TracePart, Way,
+};
 pub use session::Session;
 pub use stream::{Stream, StreamConfig};
 pub use url::{ServerUrl, UrlError};

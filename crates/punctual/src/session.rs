@@ -11,7 +11,10 @@ use punctual_proto::{
 
 use crate::core::{Core, Mailbox, Opened};
 use crate::inbox::Inbox;
-use crate::{Event, Message, OpenError, Piece, SessionClosed, Stream, StreamConfig};
+use crate::{
+    Event, MeasureError, MeasureOptions, Measurement, Message, OpenError, Piece, SessionClosed,
+    Stream, StreamConfig,
+};
 
 /// A session with a peer: encrypted, with streams of messages in both directions.
 ///
@@ -261,6 +264,20 @@ impl Session {
         let Handle { core, id, .. } = &*self.handle;
         let now = core.now();
         core.lock().endpoint.path_report(now, *id)
+    }
+
+    /// Begins to measure the path beside whatever else the session does; one measurement at a time. The server must allow it
+    /// ([`Config::measure`](crate::Config::measure)), and says how often.
+    ///
+    /// # Errors
+    /// See [`MeasureError`]. What the server answers, the measurement tells.
+    pub fn measure(&self, options: MeasureOptions) -> Result<Measurement, MeasureError> {
+        options.check().map_err(MeasureError::Option)?;
+        let Handle { core, id, .. } = &*self.handle;
+        let begun = core.lock().begin_measuring(core.now(), *id, options);
+        core.wake();
+        let watched = begun.map_err(|error| MeasureError::Stream(error.into()))?;
+        Ok(Measurement::new(Arc::clone(&self.handle), watched))
     }
 
     /// Ends the session now: messages without an outcome are dropped. `reason` is for the peer's logs, at most 200 bytes.

@@ -16,7 +16,7 @@ use crate::values;
 /// Send messages over a recorded network, and see how each policy fares.
 ///
 /// Read are ping -D output, tab-separated pings, cloud-gaming (hairpin) logs, mahimahi capacity, irtt JSON, and CSV with the
-/// header `time_s,rtt_ms` or `time_s,owd_up_ms,owd_down_ms` (empty = lost). Every session begins elsewhere in the recording,
+/// header `time_s,rtt_ms` or `time_s,owd_up_ms,owd_down_ms` (empty = lost), and what `punctual measure` keeps. Every session begins elsewhere in the recording,
 /// which is repeated for as long as the messages take.
 #[derive(clap::Args)]
 #[command(

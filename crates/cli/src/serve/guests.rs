@@ -7,14 +7,14 @@ use punctual::{CloseCode, Event, Piece, Session, SessionClosed};
 
 /// A session and its counts.
 #[derive(Debug)]
-pub(super) struct Guest {
+pub(crate) struct Guest {
     session: Session,
-    pub(super) number: u64,
-    pub(super) remote: Option<SocketAddr>,
-    pub(super) messages: u64,
-    pub(super) bytes: u64,
+    pub(crate) number: u64,
+    pub(crate) remote: Option<SocketAddr>,
+    pub(crate) messages: u64,
+    pub(crate) bytes: u64,
     /// Why it is over.
-    pub(super) reason: Option<String>,
+    pub(crate) reason: Option<String>,
 }
 
 impl Guest {
@@ -45,7 +45,7 @@ impl Guest {
     }
 
     /// Who it is.
-    pub(super) fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         self.remote
             .map_or_else(|| "unknown".to_owned(), |remote| remote.to_string())
     }
@@ -53,16 +53,16 @@ impl Guest {
 
 /// All sessions that are open, and the counts of those that were.
 #[derive(Debug, Default)]
-pub(super) struct Guests {
+pub(crate) struct Guests {
     open: Vec<Guest>,
     /// Sessions so far.
-    pub(super) admitted: u64,
+    pub(crate) admitted: u64,
     /// Messages of sessions that are over.
     messages_before: u64,
 }
 
 impl Guests {
-    pub(super) fn admit(&mut self, session: Session) -> &Guest {
+    pub(crate) fn admit(&mut self, session: Session) -> &Guest {
         self.admitted += 1;
         self.open.push(Guest {
             remote: session.remote_addr(),
@@ -76,14 +76,14 @@ impl Guests {
     }
 
     /// Takes what has come; returns those whose session is over.
-    pub(super) fn serve(&mut self) -> Vec<Guest> {
+    pub(crate) fn serve(&mut self) -> Vec<Guest> {
         let gone: Vec<Guest> = self.open.extract_if(.., |guest| !guest.take()).collect();
         self.messages_before += gone.iter().map(|guest| guest.messages).sum::<u64>();
         gone
     }
 
     /// Ends all sessions.
-    pub(super) fn dismiss(&mut self, code: CloseCode, reason: &str) -> Vec<Guest> {
+    pub(crate) fn dismiss(&mut self, code: CloseCode, reason: &str) -> Vec<Guest> {
         self.open
             .iter()
             .for_each(|guest| guest.session.close(code, reason));
@@ -96,12 +96,12 @@ impl Guests {
         gone
     }
 
-    pub(super) fn open(&self) -> &[Guest] {
+    pub(crate) fn open(&self) -> &[Guest] {
         &self.open
     }
 
     /// Messages of all sessions.
-    pub(super) fn messages(&self) -> u64 {
+    pub(crate) fn messages(&self) -> u64 {
         self.messages_before + self.open.iter().map(|guest| guest.messages).sum::<u64>()
     }
 }

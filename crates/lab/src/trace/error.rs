@@ -81,7 +81,7 @@ impl fmt::Display for TraceErrorKind {
                 f,
                 "`{found}` is none of the formats that are read: ping -D output, `unix_time seq rtt_ms`, hairpin logs \
                  (`time_s Mbps 5.5ms loss`), mahimahi capacity (milliseconds), irtt JSON, or CSV with the header \
-                 `time_s,rtt_ms` or `time_s,owd_up_ms,owd_down_ms`"
+                 `time_s,rtt_ms`, `time_s,owd_up_ms,owd_down_ms` or `time_s,message,try,owd_up_ms,owd_down_ms`"
             ),
             Self::Expected { what, found } => write!(f, "expected {what}, found `{found}`"),
             Self::OutOfOrder => write!(f, "the time is before that of the line above"),

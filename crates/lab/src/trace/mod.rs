@@ -1,6 +1,6 @@
 //! Recorded networks, read from files.
 //!
-//! Six formats are read, told apart by their first line ([`Format`]). Files are read line by line with bounds on lines,
+//! Seven formats are read, told apart by their first line ([`Format`]). Files are read line by line with bounds on lines,
 //! bytes and samples; what is wrong comes back as a [`TraceError`] with the line and what was expected there.
 //! `path.rs` turns a trace into a [`PathSpec`](crate::channel::PathSpec); what a round trip cannot say (how it is
 //! divided between the directions) is stated there as [`PathOptions`].
@@ -13,6 +13,7 @@ mod error;
 mod hairpin;
 mod irtt;
 mod lines;
+mod packets;
 mod path;
 mod ping;
 mod summary;
@@ -25,6 +26,7 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 
 pub use error::{TraceError, TraceErrorKind};
+pub use packets::{Leg, PACKETS_HEADER, PacketRow, write_packets};
 pub use path::{PathOptions, capacity_path};
 pub use summary::TraceSummary;
 
@@ -47,6 +49,9 @@ pub enum Format {
     Irtt,
     /// This project's own: `time_s,rtt_ms` (and perhaps `,loss_share`) or `time_s,owd_up_ms,owd_down_ms`; empty = lost.
     Csv,
+    /// This project's own for measured packets, as `punctual measure` keeps them: `time_s,message,try,owd_up_ms,owd_down_ms`;
+    /// empty = lost, `-` = not known. Packets of one message are samples of one moment.
+    Packets,
 }
 
 impl Format {
@@ -59,6 +64,7 @@ impl Format {
             Self::Capacity => "17",
             Self::Irtt => "{\"round_trips\": [..]}",
             Self::Csv => "0.015,43.1",
+            Self::Packets => "0.015,0,0,20.1,21.1",
         }
     }
 }
@@ -187,6 +193,7 @@ impl Trace {
                 Format::PingTable => ping::read_table(&mut lines).map(Content::Samples),
                 Format::Hairpin => hairpin::read(&mut lines).map(Content::Samples),
                 Format::Csv => csv::read(&mut lines).map(Content::Samples),
+                Format::Packets => packets::read(&mut lines).map(Content::Samples),
                 Format::Capacity => capacity::read(&mut lines).map(Content::Capacity),
                 Format::Irtt => unreachable!("told apart above"),
             };
@@ -229,6 +236,9 @@ fn detect<R: BufRead>(lines: &mut Lines<R>) -> Result<Format, TraceErrorKind> {
     let Some(line) = lines.peek()? else {
         return Err(TraceErrorKind::Empty);
     };
+    if line == PACKETS_HEADER {
+        return Ok(Format::Packets);
+    }
     if line.starts_with("time_s,") {
         return Ok(Format::Csv);
     }

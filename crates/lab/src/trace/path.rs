@@ -76,6 +76,9 @@ impl Trace {
             Content::Samples(samples) => samples,
             Content::Capacity(_) => return capacity_path(self, self, options),
         };
+        if self.format == Format::Packets {
+            return self.path_of_messages(samples);
+        }
         let failed = |error| self.failed(TraceErrorKind::Unplayable(error));
         let slots = Slots::new(samples);
         let losses = LossTrace::new(
@@ -107,6 +110,60 @@ impl Trace {
             source,
             channel(forward),
             channel(backward),
+        ))
+    }
+
+    /// Of packets that left together: a message stands for the time half way to its neighbours, with the share of its packets
+    /// that were lost in each direction and the median of their delays.
+    fn path_of_messages(&self, samples: &[Sample]) -> Result<PathSpec, TraceError> {
+        let failed = |error| self.failed(TraceErrorKind::Unplayable(error));
+        let messages: Vec<&[Sample]> = samples.chunk_by(|a, b| a.at_us == b.at_us).collect();
+        let moments: Vec<Sample> = messages.iter().map(|message| message[0]).collect();
+        let slots = Slots::new(&moments);
+        let channel = |is_forward: bool| -> Result<ChannelSpec, PlaybackError> {
+            let legs = |i: usize| messages[i].iter().filter_map(move |s| leg(s, is_forward));
+            let mut spans = Vec::new();
+            let mut points = Vec::new();
+            for (i, moment) in moments.iter().enumerate() {
+                let lost = legs(i).filter(|leg| leg.is_lost).count();
+                let mut delays: Vec<u32> = legs(i).filter_map(|leg| leg.took_us).collect();
+                if lost > 0 {
+                    let (start_us, end_us) = slots.span(&moments, i);
+                    let share = lost as f32 / legs(i).count() as f32;
+                    let side = LossSide::Both;
+                    push_span(
+                        &mut spans,
+                        LossSpan {
+                            start_us,
+                            end_us,
+                            share,
+                            side,
+                        },
+                    );
+                }
+                delays.sort_unstable();
+                points.extend(
+                    delays
+                        .get(delays.len() / 2)
+                        .map(|&delay| (moment.at_us, delay)),
+                );
+            }
+            Ok(ChannelSpec {
+                delay: DelayModel::Trace(Arc::new(DelayTrace::new(points, slots.length_us)?)),
+                loss: LossModel::Trace(Arc::new(LossTrace::new(spans, slots.length_us, 0.5)?)),
+                ..ChannelSpec::default()
+            })
+        };
+        let (forward, backward) = (channel(true), channel(false));
+        let source = format!(
+            "measured trace {}: a message stands for the time half way to its neighbours",
+            self.name
+        );
+        Ok(PathSpec::new(
+            short_name(&self.name),
+            source,
+            forward.map_err(failed)?,
+            backward.map_err(failed)?,
         ))
     }
 
@@ -222,6 +279,24 @@ fn delays(
         }
     }
     DelayTrace::new(points, slots.length_us)
+}
+
+/// What a measured packet says of one direction.
+struct KnownLeg {
+    is_lost: bool,
+    took_us: Option<u32>,
+}
+
+/// `None` when it says nothing of it: what did not come up has no way down.
+const fn leg(sample: &Sample, is_forward: bool) -> Option<KnownLeg> {
+    let (is_lost, took_us) = match (sample.outcome, is_forward) {
+        (Outcome::OneWay { up_us, .. }, true) => (up_us.is_none(), up_us),
+        (Outcome::OneWay { down_us, .. }, false) => (down_us.is_none(), down_us),
+        (Outcome::Lost(LostSide::Forward), true) => (true, None),
+        (Outcome::Lost(LostSide::Backward), is_forward) => (!is_forward, None),
+        _ => return None,
+    };
+    Some(KnownLeg { is_lost, took_us })
 }
 
 /// The losses of a sample: how many, and where.

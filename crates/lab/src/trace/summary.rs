@@ -70,6 +70,8 @@ fn of_samples(samples: &[Sample]) -> TraceSummary {
             samples
                 .windows(2)
                 .map(|pair| pair[1].at_us - pair[0].at_us)
+                // Packets that left together are one moment.
+                .filter(|&gap| gap > 0)
                 .collect(),
         ),
         loss_share: losses.iter().sum::<f64>() / n,

@@ -269,6 +269,89 @@ fn a_lost_probe_stands_for_its_slot_in_one_direction() {
     assert_eq!(dark_slots(stalled, &options, 1, 5700), [150, 0]);
 }
 
+/// Two packets a message, a message a second; of the second message one packet is lost up, of the third one down.
+const PACKETS: &str = "\
+# measured
+time_s,message,try,owd_up_ms,owd_down_ms
+0.000000,0,0,20.000,30.000
+0.000040,0,0,21.000,31.000
+1.000000,1,0,20.000,30.000
+1.000040,1,0,,-
+1.300000,1,1,,-
+2.000000,2,0,22.000,
+2.000040,2,0,20.000,30.000
+3.000000,3,0,20.000,-
+3.000040,3,0,20.000,30.000
+";
+
+/// Goal: packets that left together are one moment with a share lost in each direction, and repetitions count nothing.
+#[test]
+fn measured_packets_are_played_by_message() {
+    let trace = parse(PACKETS.as_bytes()).unwrap();
+    assert_eq!(trace.format, Format::Packets);
+    let at: Vec<u64> = trace.samples().iter().map(|s| s.at_us).collect();
+    assert_eq!(
+        at,
+        [0, 0, 1_000_000, 1_000_000, 2_000_000, 2_000_000, 3_000_000]
+    );
+    assert_eq!(trace.samples()[3].outcome, Outcome::Lost(LostSide::Forward));
+    // Each loss is half the packets of a second out of four.
+    let [up, down] = dark_slots(PACKETS, &PathOptions::default(), 1000, 4000);
+    for dark in [up, down] {
+        assert!((495_000..505_000).contains(&dark), "{dark}");
+    }
+    assert_eq!(trace.summary().spacing, std::time::Duration::from_secs(1));
+    assert_eq!(
+        error("time_s,message,try,owd_up_ms,owd_down_ms\n0,0,0,5\n").0,
+        2
+    );
+    let falling = "time_s,message,try,owd_up_ms,owd_down_ms\n0,1,0,5,5\n1,0,0,5,5\n";
+    assert_eq!(error(falling).0, 3);
+}
+
+/// Goal: what is written is read again.
+#[test]
+fn measured_packets_come_back_as_written() {
+    let took = |us| Leg::Took { us };
+    let rows = [
+        (0, 0, took(20_000), took(30_001)),
+        (40, 0, Leg::Lost, Leg::Unknown),
+        (300_000, 1, Leg::Unknown, Leg::Lost),
+        (1_000_000, 0, took(5), Leg::Lost),
+    ]
+    .map(|(sent_us, attempt, up, down)| PacketRow {
+        sent_us,
+        message: u32::from(sent_us > 500_000),
+        attempt,
+        up,
+        down,
+    });
+    let mut written = format!("{PACKETS_HEADER}\n").into_bytes();
+    write_packets(rows, &mut written).unwrap();
+    let text = String::from_utf8(written.clone()).unwrap();
+    assert!(text.contains("0.000040,0,0,,-\n"), "{text}");
+    let outcomes: Vec<Outcome> = parse(&written)
+        .unwrap()
+        .samples()
+        .iter()
+        .map(|s| s.outcome)
+        .collect();
+    assert_eq!(
+        outcomes,
+        [
+            Outcome::OneWay {
+                up_us: Some(20_000),
+                down_us: Some(30_001)
+            },
+            Outcome::Lost(LostSide::Forward),
+            Outcome::OneWay {
+                up_us: Some(5),
+                down_us: None
+            }
+        ]
+    );
+}
+
 #[test]
 fn round_trips_are_split_as_stated() {
     let options = PathOptions {
@@ -337,13 +420,13 @@ proptest! {
 
     #[test]
     fn any_change_to_a_good_file_gives_a_trace_or_an_error(
-        which in 0usize..6,
+        which in 0usize..7,
         changes in proptest::collection::vec((any::<prop::sample::Index>(), 32u8..127), 0..6),
         cut in any::<prop::sample::Index>(),
     ) {
         let texts = [
             PING, IRTT, "1\t1\t5\n1.5\t2\t-1\n2\t3\t5\n", "0.0 4.37 3.8ms 0.00\n0.015 1 7.4ms 0.25\n",
-            "0\n5\n5\n12\n", "time_s,owd_up_ms,owd_down_ms\n0,20,21\n0.02,,22\n1.5,,\n",
+            "0\n5\n5\n12\n", "time_s,owd_up_ms,owd_down_ms\n0,20,21\n0.02,,22\n1.5,,\n", PACKETS,
         ];
         let mut bytes = texts[which].as_bytes().to_vec();
         for (index, byte) in changes {

@@ -6,7 +6,7 @@ use super::{Endpoint, SessionId, Slot};
 use crate::message::SharedContent;
 use crate::session::{Content, SendError};
 use crate::stream::{
-    Cancel, MessageId, SendOptions, StreamConfig, StreamError, StreamId, StreamStats,
+    Cancel, Departure, MessageId, SendOptions, StreamConfig, StreamError, StreamId, StreamStats,
 };
 use crate::time::Instant;
 
@@ -117,6 +117,16 @@ impl Endpoint {
             session.cancel(now, message, shared)
         })
         .unwrap_or(Cancel::TooLate)
+    }
+
+    /// When the first packet of a message left, for those who measure the path with messages of their own. Ask after
+    /// `poll_transmit`: with the outcome the message is forgotten.
+    #[must_use]
+    pub fn departure(&self, session: SessionId, message: MessageId) -> Departure {
+        match self.table.get(session.0) {
+            Some(Slot::Session(session)) => session.departure(message),
+            _ => Departure::Unknown,
+        }
     }
 
     /// Lets what is sent from now on wait for [`Endpoint::flush`], so that the sends of one tick of a game share packets, but not

@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use super::Session;
-use crate::stream::{StreamId, StreamStats};
+use crate::stream::{Departure, MessageId, StreamId, StreamStats};
 use crate::time::Instant;
 
 /// Counts of one session since it began.
@@ -94,6 +94,17 @@ impl Session {
     /// Counts of a stream of this side; `None` when it was never opened.
     pub(crate) fn stream_stats(&self, stream: StreamId) -> Option<StreamStats> {
         self.traffic.streams.get(stream).map(|stream| stream.stats)
+    }
+
+    /// When the first packet of a message left.
+    pub(crate) fn departure(&self, message: MessageId) -> Departure {
+        let outbox = &self.traffic.outbox;
+        let message = outbox.find(message).and_then(|slot| outbox.message(slot));
+        match message.map(|message| message.first_sent_at) {
+            Some(Some(at)) => Departure::Left(at),
+            Some(None) => Departure::Waiting,
+            None => Departure::Unknown,
+        }
     }
 
     pub(crate) const fn stats(&self) -> SessionStats {

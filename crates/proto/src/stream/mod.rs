@@ -11,6 +11,6 @@ pub(crate) use incoming::{Arrived, Incoming, Verdict};
 pub use options::{
     Delivery, Fairness, MessageId, SendOptions, StreamConfig, StreamError, StreamId, WhenLate,
 };
-pub use outcome::{Cancel, Forecast, MissReason, Outcome};
+pub use outcome::{Cancel, Departure, Forecast, MissReason, Outcome};
 pub(crate) use outgoing::{OutgoingStream, Streams};
 pub use statistics::StreamStats;

@@ -2,6 +2,8 @@
 
 use core::time::Duration;
 
+use crate::time::Instant;
+
 /// Why a message missed its deadline, or was not delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -66,6 +68,17 @@ pub enum Cancel {
     InFlight,
     /// It has its outcome already, was cancelled before, or there never was such a message.
     TooLate,
+}
+
+/// When the first packet of a message left, see [`crate::Endpoint::departure`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Departure {
+    /// It has not: the window, the pacer, the tick or other messages hold it.
+    Waiting,
+    /// At this time.
+    Left(Instant),
+    /// The message has its outcome already, or never was.
+    Unknown,
 }
 
 /// What can be promised for a message before it is sent.

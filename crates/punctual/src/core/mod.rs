@@ -22,8 +22,9 @@ pub(crate) use attempts::{Answer, Opened};
 pub(crate) use state::{Arrival, Mailbox, State};
 pub(crate) use thread::run;
 
+use crate::measure::{Engine, Traces};
 use crate::signal::Signal;
-use crate::{EndpointError, Receive};
+use crate::{EndpointError, MeasureRules, Receive};
 
 /// Sessions that wait for `accept`; more than this are turned away.
 const ACCEPTS_MAX: usize = 4096;
@@ -46,6 +47,7 @@ impl Accepts {
 pub(crate) struct Core {
     state: Mutex<State>,
     pub(crate) accepts: Signal<Accepts>,
+    pub(crate) traces: Arc<Signal<Traces>>,
     clock: Clock,
     waker: Waker,
     policies: Arc<Library>,
@@ -80,7 +82,7 @@ pub(crate) struct Machinery {
 impl Core {
     pub(crate) fn new(
         config: EndpointConfig,
-        receive: Receive,
+        (receive, measure): (Receive, Option<MeasureRules>),
         socket: Socket,
         reaches: Reach,
         clock: Clock,
@@ -93,9 +95,12 @@ impl Core {
         let id = poller
             .watch(Arc::clone(&socket))
             .map_err(EndpointError::System)?;
+        let traces = Arc::new(Signal::default());
+        let engine = Engine::new(measure, Arc::clone(&traces));
         let core = Self {
-            state: Mutex::new(State::new(Endpoint::new(config, seed), receive)),
+            state: Mutex::new(State::new(Endpoint::new(config, seed), receive, engine)),
             accepts: Signal::default(),
+            traces,
             clock,
             waker: poller.waker(),
             policies,

@@ -6,15 +6,16 @@ use std::sync::Arc;
 
 use punctual_proto::{
     CloseCode, CloseReason, ConnectOptions, Endpoint, Event, Instant, MessageId, SendError,
-    SessionId,
+    SessionId, StreamError,
 };
 
 use super::attempts::{Answer, Attempts, Opened};
 use super::{ACCEPTS_MAX, Core};
 use crate::assembly::{Assembled, Assemblies, refusal};
 use crate::inbox::Inbox;
+use crate::measure::{Engine, Watched};
 use crate::signal::Signal;
-use crate::{ConnectError, Message, Piece, Receive};
+use crate::{ConnectError, MeasureOptions, MeasureRules, Message, Piece, Receive};
 
 /// What a session's handles and the driver thread share.
 pub(crate) type Mailbox = Signal<Inbox>;
@@ -43,17 +44,19 @@ pub(crate) struct State {
     /// Mailboxes that something was put into: their bells ring once the lock is free.
     rings: Vec<Arc<Mailbox>>,
     receive: Receive,
+    engine: Engine,
     is_stopping: bool,
 }
 
 impl State {
-    pub(super) fn new(endpoint: Endpoint, receive: Receive) -> Self {
+    pub(super) fn new(endpoint: Endpoint, receive: Receive, engine: Engine) -> Self {
         Self {
             endpoint,
             attempts: Attempts::default(),
             records: BTreeMap::new(),
             rings: Vec::new(),
             receive,
+            engine,
             is_stopping: false,
         }
     }
@@ -133,10 +136,39 @@ impl State {
 
     pub(super) fn handle_timeout(&mut self, now: Instant) {
         self.attempts.handle_timeout(now, &mut self.endpoint);
+        self.engine.handle_timeout(now, &mut self.endpoint);
     }
 
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
-        self.attempts.poll_timeout()
+        let timeouts = [self.attempts.poll_timeout(), self.engine.poll_timeout()];
+        timeouts.into_iter().flatten().min()
+    }
+
+    /// Packets have been collected for the socket.
+    pub(super) fn note_departures(&mut self, now: Instant) {
+        self.engine.note_departures(now, &mut self.endpoint);
+    }
+
+    pub(crate) fn begin_measuring(
+        &mut self,
+        now: Instant,
+        id: SessionId,
+        options: MeasureOptions,
+    ) -> Result<Arc<Signal<Watched>>, StreamError> {
+        self.engine.begin(now, id, options, &mut self.endpoint)
+    }
+
+    pub(crate) fn stop_measuring(
+        &mut self,
+        now: Instant,
+        id: SessionId,
+        watched: &Arc<Signal<Watched>>,
+    ) {
+        self.engine.stop(now, id, watched, &mut self.endpoint);
+    }
+
+    pub(crate) fn set_measuring(&mut self, now: Instant, rules: MeasureRules) {
+        self.engine.set_rules(now, rules, &mut self.endpoint);
     }
 
     /// Puts the protocol's events where they belong.
@@ -144,6 +176,15 @@ impl State {
         while let Some((id, event)) = self.endpoint.poll_event() {
             match event {
                 Event::Connected { identity } => self.on_connected(now, id, identity, core),
+                Event::Message { stream, data } if self.engine.takes(id, stream) => {
+                    self.engine
+                        .handle_message(now, id, stream, &data, &mut self.endpoint);
+                    self.endpoint.recycle(data);
+                }
+                Event::Piece(piece) if self.engine.takes(id, piece.stream()) => {
+                    let reason = "messages of a measurement are not that large";
+                    self.endpoint.close(now, id, CloseCode::TOO_LARGE, reason);
+                }
                 Event::Message { stream, data } => self.on_message(id, Message { stream, data }),
                 Event::Piece(piece) => self.on_piece(now, id, piece),
                 Event::Outcome {
@@ -243,6 +284,7 @@ impl State {
     }
 
     fn on_closed(&mut self, now: Instant, id: SessionId, why: CloseReason) {
+        self.engine.on_closed(id, &self.endpoint);
         let stats = self.endpoint.session_stats(id);
         match self.records.remove(&id) {
             Some(record) => {

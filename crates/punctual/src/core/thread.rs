@@ -29,8 +29,10 @@ pub(crate) fn run(core: &Core, mut machinery: Machinery) {
     state.take_rings(&mut rings);
     drop(state);
     ring(&mut rings);
-    core.accepts.lock().ended = Some(failure);
+    core.accepts.lock().ended = Some(failure.clone());
     core.accepts.ring();
+    core.traces.lock().ended = Some(failure);
+    core.traces.ring();
 }
 
 fn drive(core: &Core, machinery: &mut Machinery, rings: &mut Vec<Arc<Mailbox>>) -> io::Result<()> {
@@ -60,6 +62,7 @@ fn drive(core: &Core, machinery: &mut Machinery, rings: &mut Vec<Arc<Mailbox>>) 
         let mut timeout;
         loop {
             let has_more = carrier.collect(&mut state.endpoint);
+            state.note_departures(now);
             let at = carrier.poll_timeout(&state.endpoint);
             timeout = [at, state.poll_timeout()].into_iter().flatten().min();
             state.take_rings(rings);

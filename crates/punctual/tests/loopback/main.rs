@@ -3,6 +3,7 @@
 mod connecting;
 mod ending;
 mod large;
+mod measure;
 mod messages;
 mod streams;
 mod styles;
