@@ -33,7 +33,7 @@ struct Program {
     loss: &'static str,
 }
 
-const PROGRAMS: [Program; 4] = [
+const PROGRAMS: [Program; 3] = [
     Program {
         call: ("python3", "--version"),
         package: "python3",
@@ -48,11 +48,6 @@ const PROGRAMS: [Program; 4] = [
         call: ("setpriv", "--version"),
         package: "util-linux",
         loss: "no programs will be run on the emulated network",
-    },
-    Program {
-        call: ("pgrep", "--version"),
-        package: "procps",
-        loss: "nobody will look for programs that were left behind",
     },
 ];
 

@@ -44,8 +44,17 @@ pub(super) struct Row {
     pub(super) timing: String,
     pub(super) timing_error_ms_p99: f64,
     pub(super) timing_held: bool,
+    /// Whether anybody could have kept the promise: the least possible share of late messages is within the target.
+    pub(super) promise_possible: bool,
+    /// Arms that had more on time than Punctual, with the whole interval of the difference above zero.
+    pub(super) ahead_of_punctual: Vec<String>,
+    /// Of the arms with redundancy that does not follow the path, those that spent less on recovery than Punctual.
+    pub(super) cheaper_redundancy: Vec<String>,
     pub(super) arms: Vec<ArmRow>,
 }
+
+/// Arms whose redundancy is set by hand.
+const SET_BY_HAND: [&str; 3] = ["fixed(1)", "fixed(3)", "hairpin"];
 
 /// An arm over a network.
 #[derive(Debug, Serialize)]
@@ -101,23 +110,66 @@ impl Row {
                 curve: Latencies::from(&arm.played).curve(),
             }
         };
+        let arms: Vec<_> = run.arms.iter().map(arm).collect();
+        let floors = floors(network, arena, run);
         Self {
             network: network.name.clone(),
             source: network.path.source.clone(),
             rtt_median_ms: task.rtt.as_secs_f64() * 1e3,
             deadline_ms: task.deadline.as_secs_f64() * 1e3,
-            floors: floors(network, arena, run),
+            floors,
             timing: run.timing.verdict(),
             timing_error_ms_p99: run.timing.error_ms_p99(),
             timing_held: run.timing.is_held(),
-            arms: run.arms.iter().map(arm).collect(),
+            promise_possible: floors.late_share <= 1.0 - task.on_time,
+            ahead_of_punctual: ahead(&arms),
+            cheaper_redundancy: cheaper(&arms),
+            arms,
         }
     }
 
-    /// Whether anybody could have kept the promise.
-    pub(super) fn is_possible(&self, on_time_target: f64) -> bool {
-        self.floors.late_share <= 1.0 - on_time_target
+    /// In a sentence, how Punctual did; empty where it did not play.
+    pub(super) fn verdict(&self) -> String {
+        if !self.arms.iter().any(|arm| arm.figures.arm == REFERENCE) {
+            return String::new();
+        }
+        let ahead = match &self.ahead_of_punctual[..] {
+            [] => "nobody had significantly more on time than Punctual".to_owned(),
+            names => format!(
+                "significantly more on time than Punctual: {}",
+                names.join(", ")
+            ),
+        };
+        match &self.cheaper_redundancy[..] {
+            [] => ahead,
+            names => format!("{ahead}; cheaper recovery: {}", names.join(", ")),
+        }
     }
+}
+
+fn ahead(arms: &[ArmRow]) -> Vec<String> {
+    let is_ahead = |arm: &&ArmRow| {
+        arm.over_punctual
+            .is_some_and(|over| over.on_time_share_95.low > 0.0)
+    };
+    let ahead = arms.iter().filter(is_ahead);
+    ahead.map(|arm| arm.figures.arm.clone()).collect()
+}
+
+fn cheaper(arms: &[ArmRow]) -> Vec<String> {
+    let punctual = arms.iter().find(|arm| arm.figures.arm == REFERENCE);
+    let Some(punctual) = punctual.and_then(|arm| arm.figures.recovery_overhead) else {
+        return Vec::new();
+    };
+    let by_hand = arms
+        .iter()
+        .filter(|arm| SET_BY_HAND.contains(&arm.figures.arm.as_str()));
+    let cheaper = by_hand.filter(|arm| {
+        arm.figures
+            .recovery_overhead
+            .is_some_and(|spent| spent < punctual)
+    });
+    cheaper.map(|arm| arm.figures.arm.clone()).collect()
 }
 
 /// The limits for the messages that were sent, at the instants at which they were.

@@ -7,14 +7,21 @@ use serde_json::json;
 use super::figures::{ArmRow, Row, Scorecard};
 use super::text::{percent, rows};
 
-/// Lines that can be told apart in one picture.
-const LINES_MAX: usize = 8;
+/// Arms whose lines are drawn first: one of each kind, as many as can be told apart in one picture.
+const DRAWN_FIRST: [&str; 8] = [
+    "punctual",
+    "retransmit",
+    "tcp-cubic",
+    "enet",
+    "kcp",
+    "quic-streams",
+    "webrtc",
+    "renet",
+];
 
 pub(super) fn html(scorecard: &Scorecard) -> String {
     let mut tables = vec![
-        matrix(scorecard, "Messages that were late", |arm| {
-            percent(1.0 - arm.figures.on_time_share)
-        }),
+        late(scorecard),
         matrix(
             scorecard,
             "Recovery: bytes sent because of losses, as a share of the messages'",
@@ -64,15 +71,28 @@ pub(super) fn html(scorecard: &Scorecard) -> String {
 
 fn title(row: &Row) -> String {
     format!(
-        "{}: median round trip {:.1} ms, deadline {:.0} ms; at best {} late",
+        "{}: median round trip {:.1} ms, deadline {:.0} ms; at best {} late; {}",
         row.network,
         row.rtt_median_ms,
         row.deadline_ms,
-        percent(row.floors.late_share)
+        percent(row.floors.late_share),
+        row.verdict()
     )
 }
 
-/// A figure of every arm over every network, with what no sender can beat below the networks' names.
+/// Late messages, with what no sender can beat as the last row.
+fn late(scorecard: &Scorecard) -> Table {
+    let mut table = matrix(scorecard, "Messages that were late", |arm| {
+        percent(1.0 - arm.figures.on_time_share)
+    });
+    let mut floors = vec!["at best".to_owned()];
+    let rows = scorecard.networks.iter();
+    floors.extend(rows.map(|row| percent(row.floors.late_share)));
+    table.rows.push(floors);
+    table
+}
+
+/// A figure of every arm over every network.
 fn matrix(scorecard: &Scorecard, title: &str, cell: impl Fn(&ArmRow) -> String) -> Table {
     let mut heading = vec![String::new()];
     heading.extend(scorecard.networks.iter().map(|row| row.network.clone()));
@@ -101,7 +121,15 @@ fn settings(scorecard: &Scorecard) -> Table {
 }
 
 fn chart(row: &Row) -> LineChart {
-    let series = |arm: &ArmRow| Series {
+    let mut arms: Vec<_> = row.arms.iter().collect();
+    let place = |arm: &&ArmRow| {
+        let mut names = DRAWN_FIRST.iter();
+        names
+            .position(|name| *name == arm.figures.arm)
+            .unwrap_or(DRAWN_FIRST.len())
+    };
+    arms.sort_by_key(place);
+    let series = |arm: &&ArmRow| Series {
         name: arm.figures.arm.clone(),
         points: arm.curve.clone(),
     };
@@ -117,6 +145,6 @@ fn chart(row: &Row) -> LineChart {
         y_unit: Unit::Share,
         x_scale: Scale::Log,
         y_scale: Scale::Log,
-        series: row.arms.iter().take(LINES_MAX).map(series).collect(),
+        series: arms.iter().take(DRAWN_FIRST.len()).map(series).collect(),
     }
 }

@@ -12,7 +12,7 @@ pub(super) fn text(scorecard: &Scorecard) -> String {
 }
 
 fn block(row: &Row, on_time_target: f64) -> String {
-    let possible = if row.is_possible(on_time_target) {
+    let possible = if row.promise_possible {
         ""
     } else {
         " (nobody can keep the promise here)"
@@ -20,7 +20,7 @@ fn block(row: &Row, on_time_target: f64) -> String {
     let floor = row.floors.recovery_overhead;
     format!(
         "{}: median round trip {:.1} ms, deadline {:.0} ms, {} on time asked for\n\
-         at best {} late{possible}, recovery of {}; {}\n{}",
+         at best {} late{possible}, recovery of {}; {}\n{}{}\n",
         row.network,
         row.rtt_median_ms,
         row.deadline_ms,
@@ -28,7 +28,8 @@ fn block(row: &Row, on_time_target: f64) -> String {
         percent(row.floors.late_share),
         floor.map_or_else(|| "-".to_owned(), percent),
         row.timing,
-        output::table(&rows(row))
+        output::table(&rows(row)),
+        row.verdict()
     )
 }
 

@@ -1,0 +1,170 @@
+//! The lab on the real kernel, as users meet it. Skipped, with a word, where no network namespaces can be made.
+#![cfg(target_os = "linux")]
+
+use std::fs;
+use std::process::{Child, Command, Output, Stdio};
+
+use serde_json::Value;
+
+fn punctual() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_punctual"))
+}
+
+fn output(arguments: &[&str]) -> Output {
+    punctual()
+        .args(arguments)
+        .output()
+        .expect("the program was built for this test")
+}
+
+/// What an emulator says that cannot be had here.
+const NOT_HERE: [&str; 3] = ["user namespaces", "/dev/net/tun", "iproute2"];
+
+/// Whether there is no emulator here; says so.
+fn is_skipped(output: &Output) -> bool {
+    let error = String::from_utf8_lossy(&output.stderr);
+    let is_skipped =
+        output.status.code() == Some(2) && NOT_HERE.iter().any(|reason| error.contains(reason));
+    if is_skipped {
+        println!("skipped: {error}");
+    }
+    is_skipped
+}
+
+#[test]
+fn a_program_runs_inside_and_its_exit_code_is_told() {
+    let line = "ip -brief address; exit 7";
+    let arguments = [
+        "lab", "run", "--rtt-ms", "10", "--loss", "0", "--", "sh", "-c", line,
+    ];
+    let output = output(&arguments);
+    if is_skipped(&output) {
+        return;
+    }
+    let (said, error) = (
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr),
+    );
+    assert_eq!(output.status.code(), Some(7), "{error}");
+    assert!(said.contains("10.128.0.1/32"), "{said}");
+    assert!(!said.contains("eth0"), "{said}");
+    assert!(error.contains("to the server"), "{error}");
+}
+
+#[test]
+fn what_cannot_be_done_is_said_in_a_sentence() {
+    let cases: [(&[&str], &str); 6] = [
+        (
+            &["run", "--network", "/nowhere", "--", "true"],
+            "there is no network /nowhere",
+        ),
+        (&["run", "--mtu", "100", "--", "true"], "--mtu"),
+        (
+            &["run", "--pcap", "/nowhere", "--", "true"],
+            "/nowhere/client.pcap",
+        ),
+        (
+            &["run", "--congestion-control", "telepathy", "--", "true"],
+            "congestion",
+        ),
+        (
+            &["scorecard", "--arms", "pigeons"],
+            "there is no arm pigeons",
+        ),
+        (&["scorecard", "--arms", "exact,exact"], "named twice"),
+    ];
+    for (arguments, words) in cases {
+        let output = output(&[&["lab"], arguments].concat());
+        if is_skipped(&output) {
+            return;
+        }
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {error}");
+        assert_eq!(error.lines().count(), 1, "{arguments:?}: {error}");
+        assert!(error.contains(words), "{arguments:?}: {error}");
+    }
+}
+
+#[test]
+fn a_scorecard_has_every_arm() {
+    let arguments = "lab scorecard --networks busy-hour --arms punctual,tcp-cubic --flows 3 --seconds 1 --interval-ms 100 --json";
+    let arguments: Vec<_> = arguments.split_whitespace().collect();
+    let output = output(&arguments);
+    if is_skipped(&output) {
+        return;
+    }
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{error}");
+    let card: Value = serde_json::from_slice(&output.stdout).expect("--json prints one object");
+    let row = &card["networks"][0];
+    let names: Vec<_> = (row["arms"].as_array().expect("a list").iter())
+        .map(|arm| arm["arm"].as_str().expect("a name"))
+        .collect();
+    assert_eq!(names, ["punctual", "tcp-cubic"]);
+    for arm in row["arms"].as_array().expect("a list") {
+        assert_eq!(arm["messages"], 30, "{arm}");
+        assert_eq!(arm["messages_refused"], 0, "{arm}");
+        assert_eq!(arm["flows_unconnected"], 0, "{arm}");
+    }
+    assert!(row["arms"][1]["over_punctual"]["on_time_share"].is_number());
+    assert!(row["floor_late_share"].is_number());
+}
+
+/// A command that was started; killed when the test ends, whatever happens.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Goal: `kill -9` leaves no program behind, also none that has left its parent's session.
+#[test]
+fn nothing_is_left_behind_by_a_kill() {
+    if is_skipped(&output(&["lab", "run", "--", "true"])) {
+        return;
+    }
+    // A number that no other process has.
+    let seconds = 2_000_000 + std::process::id();
+    let line = format!("setsid sleep {seconds} & sleep {seconds}");
+    let server = format!("sleep {seconds}");
+    let mut command = punctual();
+    command.args(["lab", "run", "--server", &server, "--", "sh", "-c", &line]);
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    let mut running = Running(
+        command
+            .spawn()
+            .expect("the program was built for this test"),
+    );
+    let becomes = |expected| (0..2000).any(|_| sleepers(seconds) == expected);
+    assert!(becomes(3), "{} programs run", sleepers(seconds));
+    running.0.kill().expect("it runs");
+    running.0.wait().expect("it was killed");
+    assert!(becomes(0), "{} programs are left", sleepers(seconds));
+}
+
+/// Processes that sleep for so long.
+fn sleepers(seconds: u32) -> usize {
+    let wanted = format!("sleep\0{seconds}\0");
+    let processes = fs::read_dir("/proc").expect("this is Linux");
+    let lines = processes.filter_map(|entry| {
+        let line = entry.ok()?.path().join("cmdline");
+        fs::read_to_string(line).ok()
+    });
+    lines.filter(|line| *line == wanted).count()
+}
+
+#[cfg(not(feature = "rivals"))]
+#[test]
+fn a_rival_that_was_not_built_in_is_named() {
+    let output = output(&["lab", "scorecard", "--arms", "kcp"]);
+    if is_skipped(&output) {
+        return;
+    }
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{error}");
+    assert!(error.contains("--features rivals"), "{error}");
+}
