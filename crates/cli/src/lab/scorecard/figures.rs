@@ -106,7 +106,7 @@ impl Row {
             source: network.path.source.clone(),
             rtt_median_ms: task.rtt.as_secs_f64() * 1e3,
             deadline_ms: task.deadline.as_secs_f64() * 1e3,
-            floors: floors(network, arena, run),
+            floors: floors(arena, run),
             timing: run.timing.verdict(),
             timing_error_ms_p99: run.timing.error_ms_p99(),
             timing_held: run.timing.is_held(),
@@ -121,7 +121,7 @@ impl Row {
 }
 
 /// The limits for the messages that were sent, at the instants at which they were.
-fn floors(network: &NamedNetwork, arena: &Arena, run: &ArenaRun) -> Floors {
+fn floors(arena: &Arena, run: &ArenaRun) -> Floors {
     let contest = &arena.contest;
     let flows: Vec<_> = (0..)
         .zip(contest.phases(arena.paths.len() as u32))
@@ -139,7 +139,7 @@ fn floors(network: &NamedNetwork, arena: &Arena, run: &ArenaRun) -> Floors {
         datagram_max: arena.mtu - IP_UDP_HEADER,
     };
     let direction = punctual_lab::channel::Direction::Forward;
-    genie::floors(&network.path, direction, arena.seed, &flows, &task)
+    genie::floors(&arena.paths, direction, arena.seed, &flows, &task)
 }
 
 const IP_UDP_HEADER: u16 = 28;
