@@ -18,6 +18,7 @@ pub mod channel;
 #[cfg(target_os = "linux")]
 pub mod emulator;
 pub mod genie;
+pub mod population;
 pub mod profile;
 pub mod relay;
 pub mod report;

@@ -1,7 +1,8 @@
 //! `punctual lab`: the shipping protocol over a network that is computed, in virtual time.
 //!
 //! `simulate.rs` and `replay.rs` say over which network; `network.rs` has what both can add to it, `workload.rs` what is
-//! sent, `measure.rs` runs it and reports. `scenario.rs` has all of that from a file; `thin_streams.rs` is a study of its own.
+//! sent, `measure.rs` runs it and reports. `scenario.rs` has all of that from a file; `thin_streams.rs` is a study of its own,
+//! `population.rs` shows synthetic clients.
 
 #[cfg(target_os = "linux")]
 mod arms;
@@ -12,6 +13,7 @@ mod network;
 #[cfg(target_os = "linux")]
 mod networks;
 mod path;
+mod population;
 mod replay;
 mod scenario;
 #[cfg(target_os = "linux")]
@@ -28,6 +30,7 @@ pub(crate) enum Command {
     Simulate(Box<simulate::Args>),
     Replay(Box<replay::Args>),
     ThinStreams(thin_streams::Args),
+    Population(population::Args),
     #[cfg(target_os = "linux")]
     Scorecard(Box<scorecard::Args>),
     #[cfg(target_os = "linux")]
@@ -42,6 +45,7 @@ pub(crate) fn run(command: Command) -> Result<(), Failure> {
         Command::Simulate(args) => simulate::run(*args),
         Command::Replay(args) => replay::run(*args),
         Command::ThinStreams(args) => thin_streams::run(&args),
+        Command::Population(args) => population::run(&args),
         #[cfg(target_os = "linux")]
         Command::Scorecard(args) => scorecard::run(&args),
         #[cfg(target_os = "linux")]

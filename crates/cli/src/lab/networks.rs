@@ -1,9 +1,10 @@
-//! Networks by name: built-in paths, recordings, directories of recordings, and the networks of scenario files.
+//! Networks by name: built-in paths, recordings, directories of recordings, the networks of scenario files, and populations.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use punctual_lab::channel::PathSpec;
+use punctual_lab::population::{Population, PopulationKind};
 use punctual_lab::profile::Profile;
 use punctual_lab::scenario::Scenario;
 use punctual_lab::trace::{PathOptions, Trace};
@@ -14,8 +15,48 @@ use crate::failure::Failure;
 pub(super) struct NamedNetwork {
     /// For tables: the built-in name, or the file's.
     pub(super) name: String,
-    /// The path of each client.
+    /// The path of each client; of a population, of a typical one.
     pub(super) path: PathSpec,
+    clients: Clients,
+}
+
+/// Who is on a network.
+enum Clients {
+    /// All have paths of the same kind.
+    Alike,
+    /// Synthetic ones.
+    Synthetic(Population),
+    /// Each has one of several, in turn.
+    Recorded(Vec<PathSpec>),
+}
+
+/// Before the name of a population.
+const POPULATION: &str = "population:";
+/// Populations are the same clients in every run.
+const POPULATION_SEED: u64 = 1;
+
+impl NamedNetwork {
+    const fn alike(name: String, path: PathSpec) -> Self {
+        Self {
+            name,
+            path,
+            clients: Clients::Alike,
+        }
+    }
+
+    /// The paths of so many clients.
+    pub(super) fn paths(&self, count: u32) -> Vec<PathSpec> {
+        match &self.clients {
+            Clients::Alike => vec![self.path.clone(); count as usize],
+            Clients::Synthetic(population) => {
+                let clients = population.clients(count).into_iter();
+                clients.map(|client| client.path).collect()
+            }
+            Clients::Recorded(paths) => {
+                paths.iter().cycle().take(count as usize).cloned().collect()
+            }
+        }
+    }
 }
 
 /// Files of one directory, at most: more is a wrong directory.
@@ -39,12 +80,12 @@ pub(super) fn by_names(names: &[String]) -> Result<Vec<NamedNetwork>, Failure> {
 
 /// The network of a name that is not a directory's.
 pub(super) fn by_name(name: &str) -> Result<NamedNetwork, Failure> {
+    if let Some(clients) = name.strip_prefix(POPULATION) {
+        return population(name, clients);
+    }
     let path = Path::new(name);
     if let Ok(profile) = name.parse::<Profile>() {
-        return Ok(NamedNetwork {
-            name: name.to_owned(),
-            path: profile.path(),
-        });
+        return Ok(NamedNetwork::alike(name.to_owned(), profile.path()));
     }
     if !path.exists() {
         let profiles = Profile::ALL.map(Profile::name).join(", ");
@@ -57,12 +98,34 @@ pub(super) fn by_name(name: &str) -> Result<NamedNetwork, Failure> {
         .is_some_and(|extension| extension == "toml")
     {
         let scenario = Scenario::open(path).map_err(Failure::bad_input)?;
-        return Ok(NamedNetwork {
-            name: scenario.name,
-            path: scenario.path,
-        });
+        return Ok(NamedNetwork::alike(scenario.name, scenario.path));
     }
     recording(path)
+}
+
+fn population(name: &str, clients: &str) -> Result<NamedNetwork, Failure> {
+    let name = name.to_owned();
+    let directory = Path::new(clients);
+    if directory.is_dir() {
+        let files = recordings(directory)?;
+        let paths = files.iter().map(|file| Ok(recording(file)?.path));
+        let paths = paths.collect::<Result<Vec<_>, Failure>>()?;
+        let path = paths[paths.len() / 2].clone();
+        return Ok(NamedNetwork {
+            name,
+            path,
+            clients: Clients::Recorded(paths),
+        });
+    }
+    let kind: PopulationKind = clients.parse().map_err(|unknown| {
+        Failure::bad_input(format_args!("{unknown}, and directories of recordings"))
+    })?;
+    let population = Population::new(kind, POPULATION_SEED);
+    Ok(NamedNetwork {
+        name,
+        path: population.typical(),
+        clients: Clients::Synthetic(population),
+    })
 }
 
 fn recording(file: &Path) -> Result<NamedNetwork, Failure> {
@@ -76,7 +139,7 @@ fn recording(file: &Path) -> Result<NamedNetwork, Failure> {
         Some(parent) => format!("{}/{stem}", parent.to_string_lossy()),
         None => stem.into_owned(),
     };
-    Ok(NamedNetwork { name, path })
+    Ok(NamedNetwork::alike(name, path))
 }
 
 /// The files below a directory that hold delays and losses, in order of their names.

@@ -214,6 +214,21 @@ impl GammaDelay {
         )
     }
 
+    /// The same shape at another place and scale, at the cost of a copy.
+    #[must_use]
+    pub fn moved(&self, base: Duration, scale: Duration) -> Self {
+        let us = |duration: Duration| duration.as_nanos() as f64 / 1000.0;
+        let ratio = us(scale) / us(self.scale);
+        let shift = us(base) - us(self.base) * ratio;
+        let move_one = |&at: &f32| (f64::from(at) * ratio + shift) as f32;
+        Self {
+            base,
+            shape: self.shape,
+            scale,
+            table: self.table.iter().map(move_one).collect(),
+        }
+    }
+
     /// The least delay.
     pub const fn base(&self) -> Duration {
         self.base

@@ -104,25 +104,26 @@ impl Task {
     }
 }
 
-/// The limits of `network` for messages that travel in this direction of it, over the paths that the flows name and that `seed`
-/// makes of it. Intervals are by resampling whole flows. A million messages take about a second.
+/// The limits for messages that travel in this direction of the flows' paths, which `seed` makes of `networks`: path `i` of network
+/// `i` modulo their number, so a single one is every path's. Intervals are by resampling whole flows. A million messages take about a second.
 ///
 /// # Panics
-/// If [`PathSpec::check`] refuses the network: check what comes from users first.
+/// Without a network, and if [`PathSpec::check`] refuses one: check what comes from users first.
 pub fn floors(
-    network: &PathSpec,
+    networks: &[PathSpec],
     direction: Direction,
     seed: u64,
     flows: &[Flow],
     task: &Task,
 ) -> Floors {
-    let channel = match direction {
-        Direction::Forward => &network.forward,
-        Direction::Backward => &network.backward,
-    };
     let count = flows.len() as u64;
     let (mut late, mut lost) = (Vec::new(), Vec::new());
     for (turn, flow) in (0..).zip(flows) {
+        let network = &networks[flow.path as usize % networks.len()];
+        let channel = match direction {
+            Direction::Forward => &network.forward,
+            Direction::Backward => &network.backward,
+        };
         let foresight = Foresight::new(Arc::clone(channel), seed, flow.path, direction);
         let mut genie = Genie::new(foresight, task.symbols(), task.packet_bytes());
         let messages = (task.messages + count - 1 - turn) / count;

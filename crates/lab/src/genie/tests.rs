@@ -36,7 +36,13 @@ fn flows(count: u32) -> Vec<Flow> {
 }
 
 fn of_one(network: &PathSpec, task: &Task) -> Floors {
-    floors(network, Direction::Forward, 1, &flows(1), task)
+    floors(
+        std::slice::from_ref(network),
+        Direction::Forward,
+        1,
+        &flows(1),
+        task,
+    )
 }
 
 fn uniform(share: f64) -> PathSpec {
@@ -74,7 +80,7 @@ fn the_least_overhead_is_that_of_replacing_what_is_lost() {
             symbols,
             ..task(ms(100), 20_000)
         };
-        let measured = floors(&uniform(loss), Direction::Forward, 7, &flows(50), &task);
+        let measured = floors(&[uniform(loss)], Direction::Forward, 7, &flows(50), &task);
         let interval = measured.recovery_overhead_95.expect("not all is lost");
         assert!(interval.contains(loss / (1.0 - loss)), "{measured:?}");
         assert!(interval.high - interval.low < 0.02, "{measured:?}");
@@ -221,6 +227,12 @@ fn flows_take_turns() {
     let firsts: Vec<_> = flows.iter().map(|flow| (flow.path, flow.first.0)).collect();
     assert_eq!(firsts, [(4, 5), (9, 55)]);
     assert_eq!(Flow::in_turn(&[], Moment(5), ms(1)), []);
-    let none = floors(&uniform(0.1), Direction::Forward, 1, &[], &task(ms(60), 10));
+    let none = floors(
+        &[uniform(0.1)],
+        Direction::Forward,
+        1,
+        &[],
+        &task(ms(60), 10),
+    );
     assert_eq!(none.late_share, 0.0);
 }

@@ -26,7 +26,8 @@ pub enum Unit {
 }
 
 impl Unit {
-    pub(super) fn write(self, value: f64) -> String {
+    /// A value with its unit, as a few digits.
+    pub fn write(self, value: f64) -> String {
         match self {
             Self::Number => short(value, 3),
             Self::Share => percent(value),

@@ -49,7 +49,7 @@ pub fn simulate(
             // Another policy need not have begun at another time.
             Some((of, floors)) if of == flows => floors,
             _ => genie::floors(
-                &options.path,
+                std::slice::from_ref(&options.path),
                 Direction::Forward,
                 options.seed,
                 &flows,

@@ -111,7 +111,7 @@ impl Row {
             }
         };
         let arms: Vec<_> = run.arms.iter().map(arm).collect();
-        let floors = floors(network, arena, run);
+        let floors = floors(arena, run);
         Self {
             network: network.name.clone(),
             source: network.path.source.clone(),
@@ -173,7 +173,7 @@ fn cheaper(arms: &[ArmRow]) -> Vec<String> {
 }
 
 /// The limits for the messages that were sent, at the instants at which they were.
-fn floors(network: &NamedNetwork, arena: &Arena, run: &ArenaRun) -> Floors {
+fn floors(arena: &Arena, run: &ArenaRun) -> Floors {
     let contest = &arena.contest;
     let flows: Vec<_> = (0..)
         .zip(contest.phases(arena.paths.len() as u32))
@@ -191,7 +191,7 @@ fn floors(network: &NamedNetwork, arena: &Arena, run: &ArenaRun) -> Floors {
         datagram_max: arena.mtu - IP_UDP_HEADER,
     };
     let direction = punctual_lab::channel::Direction::Forward;
-    genie::floors(&network.path, direction, arena.seed, &flows, &task)
+    genie::floors(&arena.paths, direction, arena.seed, &flows, &task)
 }
 
 const IP_UDP_HEADER: u16 = 28;

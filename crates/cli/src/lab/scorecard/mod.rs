@@ -29,7 +29,8 @@ use figures::{Row, Scorecard};
     after_help = "Example:\n  punctual lab scorecard --networks busy-hour,ping.txt --arms punctual,tcp-cubic --report scorecard.html"
 )]
 pub(crate) struct Args {
-    /// Built-in paths by name, recordings, scenario files (their network), or directories of recordings.
+    /// Built-in paths by name, recordings, scenario files (their network), directories of recordings, or populations:
+    /// population:na, eu, pangolin, or population:DIRECTORY, where each client has one of its recordings.
     #[arg(
         long,
         value_name = "NAME|FILE",
@@ -127,7 +128,8 @@ fn play_plain(args: &Args) -> Result<Vec<ArmRun>, Failure> {
         return Ok(Vec::new());
     }
     let path = PathSpec::fixed("plain", PLAIN_RTT, RttSplit::EVEN);
-    let mut arena = args.arena(&path, PLAIN_RTT * 2, PLAIN_RTT);
+    let paths = vec![path; args.flows as usize];
+    let mut arena = args.arena(paths, PLAIN_RTT * 2, PLAIN_RTT);
     let messages = PLAIN_LENGTH.as_secs_f64() / args.interval_ms.as_secs_f64();
     arena.contest.messages = arena.contest.messages.min((messages as u32).max(1));
     arena.contest.drain = PLAIN_RTT * 4;
@@ -137,17 +139,17 @@ fn play_plain(args: &Args) -> Result<Vec<ArmRun>, Failure> {
 fn play(args: &Args, network: &NamedNetwork, plain: &[ArmRun], what: &str) -> Result<Row, Failure> {
     let rtt = network.path.median_rtt();
     let deadline = args.deadline_ms.unwrap_or_else(|| default_deadline(rtt));
-    let arena = args.arena(&network.path, deadline, rtt);
+    let arena = args.arena(network.paths(args.flows), deadline, rtt);
     let arms = arms::by_names(&args.arms)?;
     let run = watched(&arena, &arms, what, args.json)?;
     Ok(Row::new(network, &arena, &run, plain))
 }
 
 impl Args {
-    fn arena(&self, path: &PathSpec, deadline: Duration, rtt: Duration) -> Arena {
+    fn arena(&self, paths: Vec<PathSpec>, deadline: Duration, rtt: Duration) -> Arena {
         let messages = self.seconds.as_secs_f64() / self.interval_ms.as_secs_f64();
         Arena {
-            paths: vec![path.clone(); self.flows as usize],
+            paths,
             link: None,
             mtu: 1500,
             seed: self.seed,
