@@ -33,7 +33,7 @@ use crate::stats::{Cluster, Interval, share_interval};
 use crate::world::Moment;
 
 /// The limits. In JSON their names begin with `floor_`.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Floors {
     /// Share of messages that are late whatever is sent.
     #[serde(rename = "floor_late_share")]

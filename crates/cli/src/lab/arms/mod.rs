@@ -34,18 +34,20 @@ pub(super) fn names() -> Vec<&'static str> {
         .collect()
 }
 
-/// The arms of a list of names; `all` stands for every one.
+/// A list of names without `all`, which stands for every one.
+pub(super) fn expanded(names: &[String]) -> Vec<String> {
+    let one = |name: &String| match name.as_str() {
+        "all" => self::names().into_iter().map(str::to_owned).collect(),
+        _ => vec![name.clone()],
+    };
+    names.iter().flat_map(one).collect()
+}
+
+/// The arms of a list of names.
 pub(super) fn by_names(names: &[String]) -> Result<Vec<Box<dyn Arm>>, Failure> {
-    let mut arms: Vec<Box<dyn Arm>> = Vec::new();
-    for name in names {
-        if name == "all" {
-            for name in self::names() {
-                arms.push(by_name(name)?);
-            }
-        } else {
-            arms.push(by_name(name)?);
-        }
-    }
+    let arms = expanded(names);
+    let arms = arms.iter().map(|name| by_name(name));
+    let arms = arms.collect::<Result<Vec<_>, _>>()?;
     for (place, arm) in arms.iter().enumerate() {
         if arms[..place].iter().any(|other| other.name() == arm.name()) {
             return Err(Failure::bad_input(format_args!(

@@ -1,6 +1,7 @@
 //! What comes of a scorecard, in numbers.
 
 use punctual_lab::arena::{Arena, ArenaRun, ArmFigures, ArmRun, Difference, on_time_difference};
+use punctual_lab::arm::Task;
 use punctual_lab::genie::{self, Floors};
 use punctual_lab::stats::Latencies;
 use punctual_lab::world::Moment;
@@ -91,36 +92,30 @@ impl Scorecard {
 }
 
 impl Row {
+    /// Of the heats in which the arms played; Punctual's figures are those of the first.
     pub(super) fn new(
         network: &NamedNetwork,
         arena: &Arena,
-        run: &ArenaRun,
+        heats: &[ArenaRun],
         plain: &[ArmRun],
     ) -> Self {
         let task = &arena.contest.task;
-        let deadline_us = u32::try_from(task.deadline.as_micros()).unwrap_or(u32::MAX - 1);
-        let reference = run.arms.iter().find(|arm| arm.name == REFERENCE);
-        let arm = |arm: &ArmRun| {
-            let plain = plain.iter().find(|plain| plain.name == arm.name);
-            let rival = reference.filter(|reference| reference.name != arm.name);
-            ArmRow {
-                figures: ArmFigures::new(arm, task.message_bytes, deadline_us, plain),
-                over_punctual: rival
-                    .map(|other| on_time_difference(&arm.played, &other.played, deadline_us)),
-                curve: Latencies::from(&arm.played).curve(),
-            }
-        };
-        let arms: Vec<_> = run.arms.iter().map(arm).collect();
-        let floors = floors(arena, run);
+        let arms: Vec<_> = (heats.iter().enumerate())
+            .flat_map(|(place, heat)| arm_rows(task, heat, plain, place > 0))
+            .collect();
+        let floors = (heats.first()).map_or_else(Floors::default, |heat| floors(arena, heat));
+        let errors = heats.iter().map(|heat| &heat.timing);
+        let worst = errors.max_by(|a, b| a.error_ms_p99().total_cmp(&b.error_ms_p99()));
+        let timing = worst.cloned().unwrap_or_default();
         Self {
             network: network.name.clone(),
             source: network.path.source.clone(),
             rtt_median_ms: task.rtt.as_secs_f64() * 1e3,
             deadline_ms: task.deadline.as_secs_f64() * 1e3,
             floors,
-            timing: run.timing.verdict(),
-            timing_error_ms_p99: run.timing.error_ms_p99(),
-            timing_held: run.timing.is_held(),
+            timing: timing.verdict(),
+            timing_error_ms_p99: timing.error_ms_p99(),
+            timing_held: timing.is_held(),
             promise_possible: floors.late_share <= 1.0 - task.on_time,
             ahead_of_punctual: ahead(&arms),
             cheaper_redundancy: cheaper(&arms),
@@ -145,6 +140,30 @@ impl Row {
             names => format!("{ahead}; cheaper recovery: {}", names.join(", ")),
         }
     }
+}
+
+/// The arms of a heat, each compared with Punctual in the same heat.
+fn arm_rows(
+    task: &Task,
+    heat: &ArenaRun,
+    plain: &[ArmRun],
+    without_reference: bool,
+) -> Vec<ArmRow> {
+    let deadline_us = u32::try_from(task.deadline.as_micros()).unwrap_or(u32::MAX - 1);
+    let reference = heat.arms.iter().find(|arm| arm.name == REFERENCE);
+    let row = |arm: &ArmRun| {
+        let plain = plain.iter().find(|plain| plain.name == arm.name);
+        let other = reference.filter(|reference| reference.name != arm.name);
+        ArmRow {
+            figures: ArmFigures::new(arm, task.message_bytes, deadline_us, plain),
+            over_punctual: other
+                .map(|other| on_time_difference(&arm.played, &other.played, deadline_us)),
+            curve: Latencies::from(&arm.played).curve(),
+        }
+    };
+    let arms = heat.arms.iter();
+    let arms = arms.filter(|arm| !(without_reference && arm.name == REFERENCE));
+    arms.map(row).collect()
 }
 
 fn ahead(arms: &[ArmRow]) -> Vec<String> {

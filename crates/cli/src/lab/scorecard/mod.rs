@@ -46,6 +46,10 @@ pub(crate) struct Args {
         default_value = "punctual,retransmit,tcp-cubic"
     )]
     arms: Vec<String>,
+    /// Transports that play at the same time; of more, several heats are made with Punctual in each. More than the machine bears are
+    /// late because of each other.
+    #[arg(long, value_name = "N", default_value_t = 7, value_parser = at_once)]
+    at_once: usize,
     /// Clients of each arm, each with a path of its own drawn from the network.
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=2000))]
     flows: u32,
@@ -140,12 +144,28 @@ fn play(args: &Args, network: &NamedNetwork, plain: &[ArmRun], what: &str) -> Re
     let rtt = network.path.median_rtt();
     let deadline = args.deadline_ms.unwrap_or_else(|| default_deadline(rtt));
     let arena = args.arena(network.paths(args.flows), deadline, rtt);
-    let arms = arms::by_names(&args.arms)?;
-    let run = watched(&arena, &arms, what, args.json)?;
-    Ok(Row::new(network, &arena, &run, plain))
+    let mut heats = Vec::new();
+    for names in args.heats() {
+        let arms = arms::by_names(&names)?;
+        heats.push(watched(&arena, &arms, what, args.json)?);
+    }
+    Ok(Row::new(network, &arena, &heats, plain))
 }
 
 impl Args {
+    /// Who plays at the same time: as many as the machine bears, and Punctual in every heat, to be compared with.
+    fn heats(&self) -> Vec<Vec<String>> {
+        let names = arms::expanded(&self.arms);
+        if names.len() <= self.at_once {
+            return vec![names];
+        }
+        let (reference, others): (Vec<_>, Vec<_>) =
+            names.into_iter().partition(|name| name == arms::REFERENCE);
+        let room = (self.at_once - reference.len()).max(1);
+        let heats = others.chunks(room);
+        heats.map(|heat| [&reference, heat].concat()).collect()
+    }
+
     fn arena(&self, paths: Vec<PathSpec>, deadline: Duration, rtt: Duration) -> Arena {
         let messages = self.seconds.as_secs_f64() / self.interval_ms.as_secs_f64();
         Arena {
@@ -200,6 +220,13 @@ pub(super) fn watched(
         return Err(Failure::Interrupted);
     }
     Ok(run)
+}
+
+fn at_once(text: &str) -> Result<usize, String> {
+    let number = text.parse().ok();
+    number
+        .filter(|number| (2..=emulator::CABLES_MAX).contains(number))
+        .ok_or_else(|| format!("expected a number from 2 to {}", emulator::CABLES_MAX))
 }
 
 fn default_deadline(rtt: Duration) -> Duration {
