@@ -6,6 +6,7 @@
 //! [`world`] runs the shipping protocol over such channels and shared links in virtual time; [`rival`] is what it shares them
 //! with; [`simulate`] is the workload that measures it.
 //! [`scenario`] reads files that describe several streams in many sessions, draws their messages and counts what becomes of them.
+//! [`population`] makes thousands of clients with paths of their own; [`reproduce`] judges results beside those of papers.
 //! [`relay`] puts the channels between real sockets; [`arm`] is what can be compared over such networks.
 //! Nothing but these reads a clock or opens a socket: time is an argument and chance comes from a seed ([`chance`]).
 #![forbid(unsafe_code)]
@@ -22,6 +23,7 @@ pub mod population;
 pub mod profile;
 pub mod relay;
 pub mod report;
+pub mod reproduce;
 pub mod rival;
 pub mod scenario;
 pub mod simulate;

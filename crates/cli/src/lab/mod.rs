@@ -15,6 +15,8 @@ mod networks;
 mod path;
 mod population;
 mod replay;
+#[cfg(target_os = "linux")]
+mod reproduce;
 mod scenario;
 #[cfg(target_os = "linux")]
 mod scorecard;
@@ -34,6 +36,8 @@ pub(crate) enum Command {
     #[cfg(target_os = "linux")]
     Scorecard(Box<scorecard::Args>),
     #[cfg(target_os = "linux")]
+    Reproduce(Box<reproduce::Args>),
+    #[cfg(target_os = "linux")]
     Run(Box<inside::RunArgs>),
     #[cfg(target_os = "linux")]
     Shell(Box<inside::ShellArgs>),
@@ -48,6 +52,8 @@ pub(crate) fn run(command: Command) -> Result<(), Failure> {
         Command::Population(args) => population::run(&args),
         #[cfg(target_os = "linux")]
         Command::Scorecard(args) => scorecard::run(&args),
+        #[cfg(target_os = "linux")]
+        Command::Reproduce(args) => reproduce::run(&args),
         #[cfg(target_os = "linux")]
         Command::Run(args) => inside::run(&args),
         #[cfg(target_os = "linux")]

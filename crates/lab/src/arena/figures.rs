@@ -95,8 +95,8 @@ impl ArmFigures {
             messages_duplicated: played.duplicates,
             flows_unconnected: played.unconnected,
             latency_ms: latencies.quantiles(),
-            latency_p99_ms_95: quantile_interval(played, 0.99),
-            latency_p99_9_ms_95: quantile_interval(played, 0.999),
+            latency_p99_ms_95: quantile_interval(&played.latencies_us, 0.99),
+            latency_p99_9_ms_95: quantile_interval(&played.latencies_us, 0.999),
             on_time_share: per_message(hits as f64),
             on_time_share_95: share_interval(&on_time, 1),
             packets_per_message: per_message(forward.packets as f64),
@@ -192,16 +192,16 @@ fn total(paths: &[PathCounts]) -> PathCounts {
         .fold(PathCounts::default(), |sum, path| sum.plus(path))
 }
 
-/// 95 % interval of a quantile in milliseconds, by resampling flows; None when it cannot be bounded: a single flow, or a
-/// draw in which so many messages never arrive.
-fn quantile_interval(played: &Played, share: f64) -> Option<Interval> {
-    let flows = played.latencies_us.len();
+/// 95 % interval of a quantile in milliseconds, of latencies in microseconds by flow, by resampling flows; None when it cannot be
+/// bounded: a single flow, or a draw in which so many messages never arrive.
+pub fn quantile_interval(latencies_us: &[Vec<u32>], share: f64) -> Option<Interval> {
+    let flows = latencies_us.len();
     if flows < 2 {
         return None;
     }
     // Only values above this can be the quantile of a draw: the others need not be sorted again and again.
     let mut sorted: Vec<(u32, u32)> = (0..)
-        .zip(&played.latencies_us)
+        .zip(latencies_us)
         .flat_map(|(flow, latencies)| latencies.iter().map(move |&latency| (latency, flow)))
         .collect();
     sorted.sort_unstable();
@@ -213,7 +213,7 @@ fn quantile_interval(played: &Played, share: f64) -> Option<Interval> {
                 let flow = chance.below(flows as u64, Purpose::Resample, round, place);
                 times[flow as usize] += 1;
             }
-            let of: u64 = (times.iter().zip(&played.latencies_us))
+            let of: u64 = (times.iter().zip(latencies_us))
                 .map(|(&times, latencies)| times * latencies.len() as u64)
                 .sum();
             // From the greatest down: so many may lie above the quantile.

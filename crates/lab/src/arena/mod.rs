@@ -11,7 +11,7 @@ mod tests;
 use std::fmt;
 use std::time::Duration;
 
-pub use figures::{ArmFigures, Difference, on_time_difference};
+pub use figures::{ArmFigures, Difference, on_time_difference, quantile_interval};
 pub use kernel::KernelCounts;
 
 use crate::arm::{Arm, ArmError, Contest, Entry, Phase, Played, Sender, play};

@@ -1,10 +1,13 @@
 //! Lines over anything: overhead over loss, for one.
 
+use serde::Serialize;
+
 use super::Series;
 use super::svg::{Axis, Picture, millis, percent, series_class, short};
 
 /// How an axis is divided.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Scale {
     /// Evenly.
     #[default]
@@ -14,7 +17,8 @@ pub enum Scale {
 }
 
 /// How values are written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Unit {
     /// As they are.
     #[default]
@@ -37,7 +41,7 @@ impl Unit {
 }
 
 /// A chart of lines.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize)]
 pub struct LineChart {
     /// Its heading.
     pub title: String,

@@ -16,6 +16,8 @@ mod terminal;
 #[cfg(test)]
 mod tests;
 
+use serde::Serialize;
+
 pub use line_chart::{LineChart, Scale, Unit};
 pub use page::{html, standalone_svg};
 pub use svg::escape;
@@ -52,7 +54,7 @@ pub struct Table {
 }
 
 /// A named line.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, Serialize)]
 pub struct Series {
     /// Its name in the legend; the policy, for latencies.
     pub name: String,

@@ -5,6 +5,7 @@ mod punctual;
 use punctual_lab::arm::{Arm, Tcp};
 use punctual_policy::PolicyKind;
 
+pub(super) use self::punctual::Tuning;
 use crate::failure::Failure;
 
 /// Punctual with its default policy; others are compared with it.
@@ -64,9 +65,23 @@ pub(super) fn is_punctual(name: &str) -> bool {
     name == REFERENCE || name.parse::<PolicyKind>().is_ok()
 }
 
-fn by_name(name: &str) -> Result<Box<dyn Arm>, Failure> {
+/// Punctual under a policy, as an experiment wants it.
+pub(super) fn tuned(
+    name: &str,
+    policy: PolicyKind,
+    tuning: Tuning,
+) -> Result<Box<dyn Arm>, Failure> {
+    Ok(Box::new(punctual::Punctual::new(name, policy, tuning)?))
+}
+
+/// The arm of a name.
+pub(super) fn by_name(name: &str) -> Result<Box<dyn Arm>, Failure> {
     if name == REFERENCE {
-        return Ok(Box::new(punctual::Punctual::new(name, PolicyKind::Exact)?));
+        return Ok(Box::new(punctual::Punctual::new(
+            name,
+            PolicyKind::Exact,
+            Tuning::default(),
+        )?));
     }
     if let Some(tcp) = Tcp::ALL.iter().find(|tcp| tcp.name() == name) {
         return Ok(Box::new(tcp.clone()));
@@ -75,7 +90,11 @@ fn by_name(name: &str) -> Result<Box<dyn Arm>, Failure> {
         return Ok(rival);
     }
     match name.parse() {
-        Ok(policy) => Ok(Box::new(punctual::Punctual::new(name, policy)?)),
+        Ok(policy) => Ok(Box::new(punctual::Punctual::new(
+            name,
+            policy,
+            Tuning::default(),
+        )?)),
         Err(_) => Err(Failure::bad_input(format_args!(
             "there is no arm {name}: there are all, {}, and any policy",
             names().join(", ")

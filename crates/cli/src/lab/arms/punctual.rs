@@ -30,20 +30,42 @@ const BLOCKED_WAIT: Duration = Duration::from_micros(200);
 pub(super) struct Punctual {
     name: String,
     policy: PolicyKind,
+    tuning: Tuning,
     key: ServerKey,
 }
 
+/// What an experiment sets otherwise than users would.
+#[derive(Debug, Clone, Default)]
+pub(in crate::lab) struct Tuning {
+    /// Source symbols of a message; None leaves it to the policy.
+    pub(in crate::lab) symbols: Option<u8>,
+    /// By flow: the deadline of its messages; empty for the task's.
+    pub(in crate::lab) deadlines: Arc<[Duration]>,
+}
+
 impl Punctual {
-    pub(super) fn new(name: &str, policy: PolicyKind) -> Result<Self, Failure> {
+    pub(super) fn new(name: &str, policy: PolicyKind, tuning: Tuning) -> Result<Self, Failure> {
         Ok(Self {
             name: name.to_owned(),
             policy,
+            tuning,
             key: ServerKey::from_private(entropy::seed().map_err(Failure::failed)?),
         })
     }
 
     fn policies(&self, task: &Task) -> Arc<Library> {
-        tables::library(self.policy, task.message_bytes, options(task).miss_target())
+        tables::library(
+            self.policy,
+            task.message_bytes,
+            self.options(task).miss_target(),
+        )
+    }
+
+    fn options(&self, task: &Task) -> SendOptions {
+        SendOptions {
+            source_symbols: self.tuning.symbols,
+            ..SendOptions::within(task.deadline).on_time(task.on_time as f32)
+        }
     }
 
     fn failed(&self, why: impl ToString) -> ArmError {
@@ -52,10 +74,6 @@ impl Punctual {
             why: why.to_string(),
         }
     }
-}
-
-fn options(task: &Task) -> SendOptions {
-    SendOptions::within(task.deadline).on_time(task.on_time as f32)
 }
 
 impl Arm for Punctual {
@@ -115,6 +133,8 @@ struct End {
 struct Ends {
     places: Places,
     options: SendOptions,
+    /// By flow: deadlines that take the place of that of `options`; may be empty.
+    deadlines: Arc<[Duration]>,
     poller: Poller,
     ends: Vec<End>,
     /// The server has one endpoint for all flows, clients have one each.
@@ -156,7 +176,8 @@ impl Ends {
         let ends = ends.collect::<Result<_, ArmError>>()?;
         Ok(Self {
             places: places.clone(),
-            options: options(task),
+            options: arm.options(task),
+            deadlines: Arc::clone(&arm.tuning.deadlines),
             poller,
             ends,
             is_server,
@@ -167,11 +188,15 @@ impl Ends {
 
     fn send(&mut self, flow: u32, message: &[u8]) -> Result<(), Refused> {
         let (end, session) = self.sessions[flow as usize].ok_or(Refused)?;
+        let mut options = self.options;
+        if let Some(&deadline) = self.deadlines.get(flow as usize) {
+            options.within = Some(deadline);
+        }
         let End { driver, due, .. } = &mut self.ends[end];
         let now = driver.now();
         let endpoint = driver.endpoint_mut();
         endpoint
-            .send(now, session, StreamId::DEFAULT, message, self.options)
+            .send(now, session, StreamId::DEFAULT, message, options)
             .map_err(|_| Refused)?;
         // An error of the socket shows again at the next turn.
         let has_more = driver.send().unwrap_or(true);
