@@ -107,7 +107,7 @@ pub fn run_at<V: Venue>(
         let of = scenario.duration;
         let venue = open(seed).map_err(RunError::Venue)?;
         let (single, venue) = single::run(scenario, seed, venue, |at| {
-            progress(Progress { run, at, of })
+            progress(Progress { run, at, of });
         })?;
         close(venue).map_err(RunError::Venue)?;
         match &mut pool {

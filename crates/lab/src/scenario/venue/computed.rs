@@ -10,12 +10,12 @@ use punctual_proto::crypto::Aead;
 use punctual_proto::{Endpoint, EndpointConfig, Instant};
 
 use super::super::{Rivals, Scenario};
-use super::{LinkFigures, RivalFigures, Venue};
+use super::{RivalFigures, Venue};
 use crate::channel::PathSpec;
 use crate::rival::PACKET_BYTES;
 use crate::world::{
-    Forward, Happening, HostId, LabAead, LinkId, LinkSpec, Moment, RivalId, RivalSpec, Traffic,
-    World,
+    Forward, Happening, HostId, LabAead, LinkFigures, LinkId, LinkSpec, Moment, RivalId, RivalSpec,
+    Traffic, World,
 };
 
 /// IP and TCP headers with timestamps, of a rival's packet.
@@ -34,7 +34,9 @@ pub(in super::super) struct Computed<'a> {
 impl<'a> Computed<'a> {
     pub(in super::super) fn new(scenario: &'a Scenario, seed: u64) -> Self {
         Self {
-            world: World::new(seed).with_forward(scenario.direction),
+            world: World::new(seed)
+                .with_forward(scenario.direction)
+                .with_mtu(scenario.mtu),
             path: &scenario.path,
             direction: scenario.direction,
             clients: Vec::new(),
@@ -122,13 +124,7 @@ impl Venue for Computed<'_> {
 
     fn link(&mut self) -> Result<Option<LinkFigures>, Infallible> {
         let now = self.world.now();
-        Ok(self.link.map(|link| {
-            let link = self.world.link_mut(link);
-            LinkFigures {
-                queue_mean: link.queue_mean(now),
-                stats: link.stats().clone(),
-            }
-        }))
+        Ok(self.link.map(|link| self.world.link_mut(link).figures(now)))
     }
 
     fn add_rivals(

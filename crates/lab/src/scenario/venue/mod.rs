@@ -14,7 +14,7 @@ use punctual_proto::crypto::Aead;
 use punctual_proto::{Endpoint, EndpointConfig, Instant};
 
 use super::Rivals;
-use crate::world::{Happening, HostId, LinkSpec, LinkStats, Moment, Traffic};
+use crate::world::{Happening, HostId, LinkFigures, LinkSpec, Moment, Traffic};
 
 pub(super) use computed::Computed;
 
@@ -109,15 +109,6 @@ pub trait Venue {
     /// # Errors
     /// When it cannot go on.
     fn rivals(&mut self) -> Result<RivalFigures, Self::Error>;
-}
-
-/// What became of packets at a link.
-#[derive(Debug, Clone)]
-pub struct LinkFigures {
-    /// Packets, and how long they waited.
-    pub stats: LinkStats,
-    /// The queue's average over the time.
-    pub queue_mean: Duration,
 }
 
 /// What rivals did.
