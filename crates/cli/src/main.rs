@@ -2,11 +2,12 @@
 //!
 //! Shared by all: `arguments` (reads the command line), `values` (what flags accept), `failure` (what went wrong, what to do
 //! next, exit codes), `output` (tables, JSON and files), `progress` (a bar on standard error), `interrupt` (Ctrl-C),
-//! `scoreboard` (policies as columns), `tables` (policies solved ahead), `key_file` (secrets in files).
+//! `scoreboard` (policies as columns), `tables` (policies solved ahead), `descriptors` (open files), `key_file` (secrets in files).
 #![forbid(unsafe_code)]
 
 mod arguments;
 mod demo;
+mod descriptors;
 mod failure;
 mod interrupt;
 mod key_file;

@@ -43,6 +43,29 @@ pub enum RunError<E = Infallible> {
     Venue(E),
 }
 
+impl<E> RunError<E> {
+    /// What is wrong with the venue.
+    ///
+    /// # Errors
+    /// When it is not the venue, what is wrong with the scenario.
+    pub fn of_venue(self) -> Result<E, RunError> {
+        match self {
+            Self::Venue(error) => Ok(error),
+            Self::NoSeeds => Err(RunError::NoSeeds),
+            Self::NoStreams => Err(RunError::NoStreams),
+            Self::Unreachable {
+                connected,
+                of,
+                seed,
+            } => Err(RunError::Unreachable {
+                connected,
+                of,
+                seed,
+            }),
+        }
+    }
+}
+
 impl<E: fmt::Display> fmt::Display for RunError<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
