@@ -2,11 +2,13 @@
 //!
 //! Shared by all: `arguments` (reads the command line), `values` (what flags accept), `failure` (what went wrong, what to do
 //! next, exit codes), `output` (tables, JSON and files), `progress` (a bar on standard error), `interrupt` (Ctrl-C), `listen` (a
-//! server's flags), `scoreboard` (policies as columns), `tables` (policies solved ahead), `key_file` (secrets in files).
+//! server's flags), `scoreboard` (policies as columns), `tables` (policies solved ahead), `descriptors` (open files), `key_file`
+//! (secrets in files).
 #![forbid(unsafe_code)]
 
 mod arguments;
 mod demo;
+mod descriptors;
 mod failure;
 mod interrupt;
 mod key_file;

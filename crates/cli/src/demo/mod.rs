@@ -13,7 +13,6 @@
 
 mod board;
 mod clients;
-mod descriptors;
 mod notes;
 mod server;
 mod settings;
@@ -95,7 +94,7 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
     let settings = Settings::of(&args)?;
     let page = OutputFile::open_if(args.report.as_ref())?;
     interrupt::watch();
-    descriptors::ask_for(settings.clients);
+    crate::descriptors::ask_for(settings.clients);
     if !args.json {
         output::print(&introduction(&settings))?;
     }

@@ -14,11 +14,11 @@ use punctual_lab::emulator::{
     Report, SERVER, Site, contained,
 };
 use punctual_lab::world::Forward;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::network::Additions;
-use super::networks;
 use super::path::PathArgs;
+use super::{measure, networks, packets};
 use crate::failure::Failure;
 use crate::output;
 
@@ -205,45 +205,21 @@ fn no_container(error: &io::Error) -> Failure {
     ))
 }
 
-fn summary(path: &PathSpec, report: &Report, status: ExitStatus) -> Value {
-    let counts = &report.cables[0];
-    let way = |site| {
-        let total = counts.total(site);
-        json!({
-            "packets": total.packets,
-            "bytes": total.bytes,
-            "packets_dropped": total.dropped,
-            "packets_duplicated": total.duplicated,
-        })
-    };
-    json!({
+fn summary(path: &PathSpec, report: &Report, status: ExitStatus) -> Map<String, Value> {
+    let mut object = measure::fields(json!({
         "command": output::command_line(),
         "path": path.to_string(),
         "path_source": path.source,
         "exit_code": status.code(),
-        "to_server": way(Site::Client),
-        "to_client": way(Site::Server),
-        "packets_foreign": counts.foreign,
-        "packets_overflowed": counts.overflowed,
-        "packets_refused": counts.refused,
-        "timing_error_ms_p99": report.timing.error_ms_p99(),
-        "timing_held": report.timing.is_held(),
-    })
+    }));
+    object.extend(packets::numbers(report));
+    object
 }
 
 fn tell(report: &Report) {
-    let counts = &report.cables[0];
-    let way = |site| {
-        let total = counts.total(site);
-        format!(
-            "{} packets, {} of them dropped",
-            total.packets, total.dropped
-        )
-    };
     output::note(&format!(
-        "to the server {}; to the client {}; {}",
-        way(Site::Client),
-        way(Site::Server),
+        "{}; {}",
+        packets::sentence(report),
         report.timing.verdict()
     ));
 }

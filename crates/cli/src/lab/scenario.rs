@@ -1,5 +1,6 @@
-//! `punctual lab simulate --scenario`: several streams in many sessions, from a file.
+//! `punctual lab simulate --scenario`: several streams in many sessions, from a file. `lab emulate` plays and tells by this, too.
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -8,6 +9,7 @@ use punctual_lab::scenario::{
     Outcome, Pattern, RunResult, Scenario, ScenarioResult, StreamResult, run,
 };
 use punctual_lab::stats::{LatencyMs, Report};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
@@ -25,21 +27,73 @@ pub(super) struct Options<'a> {
     pub(super) report: Option<&'a PathBuf>,
 }
 
-/// Plays the file's scenario, and prints and writes what came of it.
+/// Where it was played, for reports.
+pub(super) struct Place {
+    /// In words.
+    pub(super) words: &'static str,
+    /// Tables that only this place has, by title.
+    pub(super) tables: Vec<(&'static str, Vec<Vec<String>>)>,
+    /// Sentences that go below the tables.
+    pub(super) remarks: Vec<String>,
+    /// Numbers that only the emulator has.
+    pub(super) emulator: Option<Value>,
+}
+
+/// All numbers.
+#[derive(Serialize)]
+struct Numbers<'a> {
+    #[serde(flatten)]
+    result: &'a ScenarioResult,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    emulator: Option<&'a Value>,
+}
+
+/// Plays the file's scenario in virtual time, and prints and writes what came of it.
 pub(super) fn simulate(options: &Options<'_>) -> Result<(), Failure> {
     let page = OutputFile::open_if(options.report)?;
     let scenario = Scenario::open(options.file).map_err(Failure::bad_input)?;
     let begin = Instant::now();
-    let outcome = play(&scenario, options)?;
+    let first = options.seed.unwrap_or(scenario.seed);
+    let outcome = watched(
+        &scenario,
+        first,
+        options.seeds,
+        options.json,
+        |seeds, progress| run(&scenario, seeds, progress),
+    );
+    let outcome = outcome.map_err(Failure::bad_input)?;
+    let place = Place {
+        words: "virtual time",
+        tables: Vec::new(),
+        remarks: Vec::new(),
+        emulator: None,
+    };
+    let told = tell(&scenario, &outcome, &place, page, options.json);
+    if !options.json {
+        output::note(&format!("{:.1} s", begin.elapsed().as_secs_f64()));
+    }
+    told
+}
+
+/// Prints and writes what came of it. A promise that the protocol broke is a failure.
+pub(super) fn tell(
+    scenario: &Scenario,
+    outcome: &Outcome,
+    place: &Place,
+    page: Option<OutputFile>,
+    json: bool,
+) -> Result<(), Failure> {
     let result = &outcome.result;
     if let Some(page) = page {
-        page.write(&html(&scenario, &outcome))?;
+        page.write(&html(scenario, outcome, place))?;
     }
-    if options.json {
-        output::print_json(result)?;
+    if json {
+        output::print_json(&Numbers {
+            result,
+            emulator: place.emulator.as_ref(),
+        })?;
     } else {
-        output::print(&text(result))?;
-        output::note(&format!("{:.1} s", begin.elapsed().as_secs_f64()));
+        output::print(&text(result, place))?;
     }
     match &result.broken_promises()[..] {
         [] => Ok(()),
@@ -50,24 +104,50 @@ pub(super) fn simulate(options: &Options<'_>) -> Result<(), Failure> {
     }
 }
 
-fn play(scenario: &Scenario, options: &Options<'_>) -> Result<Outcome, Failure> {
-    let first = options.seed.unwrap_or(scenario.seed);
-    let seeds = (0..options.seeds).map(|more| first.wrapping_add(more));
+/// Plays seeds from the first on by `play`, with a bar.
+pub(super) fn watched<T>(
+    scenario: &Scenario,
+    first: u64,
+    count: u64,
+    json: bool,
+    play: impl FnOnce(Seeds, &mut dyn FnMut(punctual_lab::scenario::Progress)) -> T,
+) -> T {
+    let seeds = Seeds {
+        first,
+        more: 0..count,
+    };
     let whole_ms = scenario.duration.as_millis() as u64;
-    let progress = Progress::new(options.seeds * whole_ms, options.json);
-    let outcome = run(scenario, seeds, |at| {
+    let progress = Progress::new(count * whole_ms, json);
+    let played = play(seeds, &mut |at| {
         let done = at.run as u64 * whole_ms + at.at.as_millis() as u64;
         progress.show(done, &scenario.name);
     });
     progress.clear();
-    outcome.map_err(Failure::bad_input)
+    played
+}
+
+/// Seeds one after the other; after the largest comes 0.
+pub(super) struct Seeds {
+    first: u64,
+    more: Range<u64>,
+}
+
+impl Iterator for Seeds {
+    type Item = u64;
+
+    fn next(&mut self) -> Option<u64> {
+        self.more.next().map(|more| self.first.wrapping_add(more))
+    }
 }
 
 /// What goes to a terminal.
-fn text(result: &ScenarioResult) -> String {
+fn text(result: &ScenarioResult, place: &Place) -> String {
     let mut text = heading(result);
-    for (title, rows) in tables(result) {
+    for (title, rows) in tables(result, place) {
         text += &format!("\n{title}\n{}", output::table(&rows));
+    }
+    for remark in &place.remarks {
+        text += &format!("{remark}\n");
     }
     text
 }
@@ -102,7 +182,7 @@ fn heading(result: &ScenarioResult) -> String {
 }
 
 /// Titles and rows; the first row of each is its heading.
-fn tables(result: &ScenarioResult) -> Vec<(&'static str, Vec<Vec<String>>)> {
+fn tables(result: &ScenarioResult, place: &Place) -> Vec<(&'static str, Vec<Vec<String>>)> {
     let mut tables = vec![
         ("Messages", messages(result)),
         ("Latency", latencies(result)),
@@ -117,6 +197,7 @@ fn tables(result: &ScenarioResult) -> Vec<(&'static str, Vec<Vec<String>>)> {
         tables.push(("Link", link));
     }
     tables.push(("Sharing", sharing(result)));
+    tables.extend(place.tables.iter().cloned());
     tables
 }
 
@@ -282,12 +363,14 @@ fn table(head: &str, rows: impl IntoIterator<Item = Vec<String>>) -> Vec<Vec<Str
     std::iter::once(head).chain(rows).collect()
 }
 
-fn html(scenario: &Scenario, outcome: &Outcome) -> String {
+fn html(scenario: &Scenario, outcome: &Outcome, place: &Place) -> String {
     let result = &outcome.result;
-    let tables = tables(result).into_iter().map(|(title, rows)| Table {
-        title: title.to_owned(),
-        rows,
-    });
+    let tables = tables(result, place)
+        .into_iter()
+        .map(|(title, rows)| Table {
+            title: title.to_owned(),
+            rows,
+        });
     // One message has no distribution.
     let latency = scenario.streams.iter().zip(&outcome.tallies);
     let latency = latency
@@ -298,7 +381,13 @@ fn html(scenario: &Scenario, outcome: &Outcome) -> String {
         });
     let figures = Figures {
         title: result.scenario.clone(),
-        subtitle: format!("{} {} (virtual time)", result.about, scenario.path),
+        subtitle: format!(
+            "{} {} ({}) {}",
+            result.about,
+            scenario.path,
+            place.words,
+            place.remarks.join("; ")
+        ),
         command: output::command_line(),
         latency: latency.collect(),
         charts: vec![goodput(result)],

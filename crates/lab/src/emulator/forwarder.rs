@@ -18,14 +18,13 @@ use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
     timerfd_settime,
 };
-use thread_priority::{
-    RealtimeThreadSchedulePolicy, ThreadPriority, ThreadSchedulePolicy,
-    set_thread_priority_and_policy, thread_native_id,
-};
 use tun_rs::SyncDevice;
 
 use super::network::{Network, SITES, Site, Verdict};
-use super::{Cable, Capture, EmulatorError, EmulatorOptions, Namespace, Report, SOUNDING, Timing};
+use super::{
+    Cable, Capture, EmulatorError, EmulatorOptions, Namespace, Report, SOUNDING, Timing, precedence,
+};
+use crate::world::LinkSpec;
 
 /// Packets taken from a device, or passed on, before others have their turn.
 const BATCH: usize = 64;
@@ -33,8 +32,6 @@ const BATCH: usize = 64;
 const PACKET_MAX: usize = 65_535;
 /// Time between two packets that show how long packets wait for the emulator.
 const SOUND_EVERY: Duration = Duration::from_millis(10);
-/// How much this thread goes before others that keep real time too, from 1 to 99: after the kernel's own, which have 50.
-const PRECEDENCE: u8 = 20;
 /// The discard port.
 const SOUNDING_PORT: u16 = 9;
 
@@ -43,6 +40,8 @@ const WAKER: Token = Token(usize::MAX - 1);
 
 enum Request {
     Report(SyncSender<Report>),
+    BeginLink(LinkSpec),
+    RestartLink,
     Stop,
 }
 
@@ -59,6 +58,8 @@ impl std::fmt::Debug for Request {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::Report(_) => "Report",
+            Self::BeginLink(_) => "BeginLink",
+            Self::RestartLink => "RestartLink",
             Self::Stop => "Stop",
         })
     }
@@ -70,6 +71,14 @@ impl Handle {
         let (sender, receiver) = sync_channel(1);
         self.ask(Request::Report(sender));
         receiver.recv().ok()
+    }
+
+    pub(super) fn begin_link(&self, spec: LinkSpec) {
+        self.ask(Request::BeginLink(spec));
+    }
+
+    pub(super) fn restart_link(&self) {
+        self.ask(Request::RestartLink);
     }
 
     pub(super) fn stop(&self) {
@@ -189,7 +198,7 @@ struct Forwarder {
 
 impl Forwarder {
     fn run(mut self) -> Result<Report, EmulatorError> {
-        take_precedence();
+        precedence::take_forwarders();
         let mut events = Events::with_capacity(256);
         loop {
             self.pass_on()?;
@@ -310,12 +319,20 @@ impl Forwarder {
     }
 
     /// Answers what was asked; whether it is to stop.
-    fn answer(&self) -> bool {
+    fn answer(&mut self) -> bool {
         loop {
+            let now_ns = self.begin.nanos();
+            let networks = self.lanes.iter_mut().map(|lane| &mut lane.network);
             match self.inbox.try_recv() {
                 Ok(Request::Report(to)) => {
                     // Who asked has gone: nothing is lost.
                     let _ = to.send(self.report());
+                }
+                Ok(Request::BeginLink(spec)) => {
+                    networks.for_each(|network| network.begin_link(now_ns, spec));
+                }
+                Ok(Request::RestartLink) => {
+                    networks.for_each(|network| network.restart_link(now_ns));
                 }
                 Ok(Request::Stop) => return true,
                 Err(std::sync::mpsc::TryRecvError::Empty) => return false,
@@ -324,15 +341,19 @@ impl Forwarder {
         }
     }
 
-    fn report(&self) -> Report {
+    fn report(&mut self) -> Report {
+        let now_ns = self.begin.nanos();
         let counts = self.lanes.iter().map(|lane| lane.network.counts.clone());
         Report {
             cables: counts.collect(),
+            links: (self.lanes.iter_mut())
+                .map(|lane| lane.network.link(now_ns))
+                .collect(),
             timing: self.timing.clone(),
         }
     }
 
-    fn finish(self) -> Result<Report, EmulatorError> {
+    fn finish(mut self) -> Result<Report, EmulatorError> {
         let report = self.report();
         for lane in self.lanes {
             if let Some(mut log) = lane.cable.drop_log {
@@ -342,18 +363,6 @@ impl Forwarder {
         }
         Ok(report)
     }
-}
-
-/// Lets this thread run whenever it can. The kernel keeps a twentieth of the time for the others, whatever it does.
-fn take_precedence() {
-    let policy = ThreadSchedulePolicy::Realtime(RealtimeThreadSchedulePolicy::Fifo);
-    let priority = ThreadPriority::Crossplatform(
-        PRECEDENCE
-            .try_into()
-            .expect("every number below 100 is a priority"),
-    );
-    // An unprivileged user is refused: then it is a thread like the others, and the report says how late it was.
-    let _ = set_thread_priority_and_policy(thread_native_id(), priority, policy);
 }
 
 /// Sends packets through the clients' devices that say when they were sent. The thread ends with the emulator.

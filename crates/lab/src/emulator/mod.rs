@@ -12,15 +12,17 @@
 //! ends, the kernel takes them away.
 //!
 //! `namespace.rs` makes and enters namespaces, `network.rs` is the pure part (which packet goes where, when), `forwarder.rs` the
-//! thread that moves packets, `process.rs` runs programs, `files.rs` what is written down on request, `packet.rs` reads headers, `timing.rs` says whether the
-//! machine kept up.
+//! thread that moves packets, `process.rs` runs programs, `downloads.rs` has TCP flows to compete with, `files.rs` what is written down on request, `packet.rs` reads headers, `timing.rs` says whether the
+//! machine kept up, `precedence.rs` helps it to.
 
+mod downloads;
 mod error;
 mod files;
 mod forwarder;
 mod namespace;
 mod network;
 mod packet;
+mod precedence;
 mod process;
 mod timing;
 
@@ -31,16 +33,18 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
+pub use downloads::Downloads;
 pub use error::EmulatorError;
 pub use files::{Capture, DropLog};
 pub use namespace::{Namespace, Privilege, acquire_privilege};
 pub use network::{Counts, PathCounts, SITES, Site};
+pub use precedence::{give_up_precedence, take_precedence};
 pub use process::{Process, contained};
 pub use timing::Timing;
 
 use crate::arm::{Places, Stack};
 use crate::channel::PathSpec;
-use crate::world::{Forward, LinkSpec};
+use crate::world::{Forward, LinkFigures, LinkSpec};
 use forwarder::Handle;
 
 /// The server's address in every cable.
@@ -96,6 +100,8 @@ pub struct Emulator {
 pub struct Report {
     /// By cable.
     pub cables: Vec<Counts>,
+    /// By cable: the shared link, if there is one.
+    pub links: Vec<Option<LinkFigures>>,
     /// Whether packets left when they were due.
     pub timing: Timing,
 }
@@ -147,6 +153,16 @@ impl Emulator {
     /// When there is no such cable.
     pub fn namespace(&self, cable: usize, site: Site) -> &Namespace {
         &self.sites[cable][site as usize]
+    }
+
+    /// From now on the clients of each cable share this link, as if [`EmulatorOptions::link`] had been it.
+    pub fn begin_link(&self, spec: LinkSpec) {
+        self.handle.begin_link(spec);
+    }
+
+    /// Counts at the links from here on only.
+    pub fn restart_link(&self) {
+        self.handle.restart_link();
     }
 
     /// What has become of the packets so far.

@@ -7,7 +7,7 @@
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::net::Ipv6Addr;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::thread;
@@ -84,15 +84,28 @@ impl Namespace {
         Ok(setns(self.file.as_fd(), CloneFlags::CLONE_NEWNET)?)
     }
 
+    /// Calls `work` on a thread that is in it. What it opens belongs to the namespace wherever it is used.
+    ///
+    /// # Errors
+    /// When the kernel does not let the thread in, or `work` says so.
+    pub fn within<T: Send>(&self, work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
+        on_thread(|| {
+            self.enter()?;
+            work()
+        })
+    }
+
+    /// Its name while this process has it open, for `nsenter --net=..`.
+    pub fn path(&self) -> String {
+        format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd())
+    }
+
     /// Reads a file as it is in the namespace: `/proc/thread-self/net/..` and `/proc/sys/net/..`.
     ///
     /// # Errors
     /// When it cannot be read.
     pub fn read(&self, path: &str) -> io::Result<String> {
-        on_thread(|| {
-            self.enter()?;
-            fs::read_to_string(path)
-        })
+        self.within(|| fs::read_to_string(path))
     }
 }
 

@@ -7,7 +7,7 @@ use super::packet::{self, Header};
 use super::{EmulatorOptions, SOUNDING};
 use crate::channel::{Channel, Direction, Fate, LossReason, PathSpec};
 use crate::relay::{DelayQueue, PACKETS_MAX};
-use crate::world::{Forward, Link, Moment};
+use crate::world::{Forward, Link, LinkFigures, LinkSpec, Moment};
 
 /// A side of a cable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -125,8 +125,9 @@ pub(super) enum Verdict {
 pub(super) struct Network {
     /// By client, then by the side that sends.
     channels: Vec<[Channel; SITES]>,
-    /// The shared link, and the side whose packets pass it.
-    link: Option<(Link, Site)>,
+    /// The shared link, which the packets of one side pass.
+    link: Option<Link>,
+    sender: Site,
     /// Labelled with the side that they come from.
     queue: DelayQueue<Site>,
     pub(super) counts: Counts,
@@ -151,7 +152,8 @@ impl Network {
         let paths = options.paths.len();
         Self {
             channels: (0..).zip(&options.paths).map(pair).collect(),
-            link: options.link.map(|spec| (Link::new(spec), sender)),
+            link: options.link.map(Link::new),
+            sender,
             queue: DelayQueue::new(PACKETS_MAX),
             counts: Counts {
                 paths: vec![Default::default(); paths],
@@ -181,9 +183,7 @@ impl Network {
         counts.packets += 1;
         counts.bytes += packet.len() as u64;
         let mut sent_ns = now_ns;
-        if let Some((link, sender)) = &mut self.link
-            && *sender == from
-        {
+        if let Some(link) = self.link.as_mut().filter(|_| self.sender == from) {
             let is_capable = packet::is_ecn_capable(packet);
             match link.offer(Moment(now_ns), packet.len(), is_capable) {
                 None => {
@@ -220,6 +220,24 @@ impl Network {
                 Verdict::Taken
             }
         }
+    }
+
+    /// From now on there is this link.
+    pub(super) fn begin_link(&mut self, now_ns: u64, spec: LinkSpec) {
+        self.link = Some(Link::new(spec));
+        self.restart_link(now_ns);
+    }
+
+    /// Counts at the link from here on only.
+    pub(super) fn restart_link(&mut self, now_ns: u64) {
+        if let Some(link) = &mut self.link {
+            link.restart_stats(Moment(now_ns));
+        }
+    }
+
+    /// What became of packets at the link.
+    pub(super) fn link(&mut self, now_ns: u64) -> Option<LinkFigures> {
+        (self.link.as_mut()).map(|link| link.figures(Moment(now_ns)))
     }
 
     fn handle_other(&mut self, packet: &[u8]) -> Verdict {

@@ -7,6 +7,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::channel::SpecError;
+use crate::trace::TraceError;
 
 /// Why a scenario file is refused: one sentence that names the file, the line if it is known, the field and what it takes.
 #[derive(Debug)]
@@ -55,6 +56,13 @@ pub enum Refusal {
     },
     /// The path makes no sense.
     Path(SpecError),
+    /// A recording cannot be read or played.
+    Recording {
+        /// The field that names it.
+        field: String,
+        /// What is wrong with it, and where.
+        error: Box<TraceError>,
+    },
 }
 
 impl fmt::Display for ScenarioError {
@@ -87,6 +95,7 @@ impl fmt::Display for Refusal {
             Self::Missing { field } => write!(f, "`{field}` is missing"),
             Self::Conflict { field, why } => write!(f, "`{field}` {why}"),
             Self::Path(error) => write!(f, "the network makes no sense: {error}"),
+            Self::Recording { field, error } => write!(f, "`{field}`: {error}"),
         }
     }
 }
@@ -187,6 +196,17 @@ impl<'a> Place<'a> {
             why: Refusal::Conflict {
                 field: dotted(&place),
                 why,
+            },
+            place,
+        }
+    }
+
+    pub(super) fn recording(&self, field: &'static str, error: TraceError) -> Problem {
+        let place = self.keys(field);
+        Problem {
+            why: Refusal::Recording {
+                field: dotted(&place),
+                error: Box::new(error),
             },
             place,
         }

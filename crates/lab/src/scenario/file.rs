@@ -33,7 +33,7 @@ pub(super) struct File {
     pub(super) network: Option<Network>,
     pub(super) link: Option<Link>,
     pub(super) thin: Option<Thin>,
-    /// 1..=64 of them.
+    /// Up to 64 of them.
     #[serde(default)]
     pub(super) stream: Vec<Stream>,
 }
@@ -57,13 +57,19 @@ pub(super) struct Rivals {
     pub(super) stop_s: Option<f64>,
 }
 
-/// Each session's own path: numbers or a profile. Forward is the way of the messages.
+/// Each session's own path: numbers, a profile or a recording. Forward is the way of the messages.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Network {
     /// A built-in path, as `punctual lab simulate --profile`.
     pub(super) profile: Option<String>,
-    /// Round trip without queues, 0..=60,000.
+    /// A recording, as `punctual lab replay --trace`; seen from the folder of this file.
+    pub(super) trace: Option<String>,
+    /// Of a recording of capacity: the way back. Default: as the way of the messages.
+    pub(super) trace_back: Option<String>,
+    /// Share of the losses that are forward, where the recording does not say. Default 0.5, of cloud-gaming logs 1.
+    pub(super) trace_loss_forward: Option<f64>,
+    /// Round trip without queues, 0..=60,000. Of a recording of capacity 40 by default.
     pub(super) rtt_ms: Option<f64>,
     /// How the round trip is divided: `even` (the default), `forward`, `backward`, or the forward share.
     pub(super) split: Option<Split>,
@@ -72,8 +78,50 @@ pub(super) struct Network {
     pub(super) loss_backward: Option<f64>,
     /// Losses come in bursts of this mean length. Default 0: each packet on its own.
     pub(super) burst_ms: Option<f64>,
-    /// Every packet draws up to this much more delay for itself, each way; also with a profile. Default 0.
+    /// Every packet draws up to this much more delay for itself, each way; also with a profile or a recording. Default 0.
     pub(super) jitter_ms: Option<f64>,
+    /// Largest IP packet: larger ones are dropped, 1,228..=65,535 (576 without streams). Default: 1,500.
+    pub(super) mtu: Option<u64>,
+    pub(super) forward: Option<Way>,
+    pub(super) backward: Option<Way>,
+}
+
+/// One direction. Delays and losses stand here or above; the rest also with a profile or a recording, in place of what that has.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Way {
+    /// Mean delay, 0..=60,000: in both directions, or neither.
+    pub(super) delay_ms: Option<f64>,
+    /// Its standard deviation, if it varies: exponential above a base. Up to the delay.
+    pub(super) delay_sd_ms: Option<f64>,
+    /// Over which time it varies. Default 50; 0: every packet for itself.
+    pub(super) coherence_ms: Option<f64>,
+    /// Every packet draws up to this much more delay for itself.
+    pub(super) jitter_ms: Option<f64>,
+    /// Share of packets lost, 0 to below 1.
+    pub(super) loss: Option<f64>,
+    /// Losses come in bursts of this mean length.
+    pub(super) burst_ms: Option<f64>,
+    /// Share of packets that are held back.
+    pub(super) reorder: Option<f64>,
+    /// How long they are. Default 20.
+    pub(super) reorder_ms: Option<f64>,
+    /// Share of packets that arrive twice.
+    pub(super) duplicate: Option<f64>,
+    /// Rate of each session's own path. Default: unlimited.
+    pub(super) rate_mbit_per_s: Option<f64>,
+    /// Or a recorded rate: a mahimahi file.
+    pub(super) capacity_trace: Option<String>,
+    /// What may wait before either. Default 65,536 before a rate, 150,000 before a recorded one.
+    pub(super) queue_bytes: Option<u64>,
+    /// Nothing gets through in these seconds since the network began: `[[from, until], ..]`, up to 1,000.
+    pub(super) blackouts_s: Option<Vec<[f64; 2]>>,
+    /// An outage begins each so many seconds ..
+    pub(super) outage_every_s: Option<f64>,
+    /// .. lasts so long ..
+    pub(super) outage_ms: Option<f64>,
+    /// .. and happens with this probability. Default 1.
+    pub(super) outage_share: Option<f64>,
 }
 
 #[derive(Debug, Deserialize)]

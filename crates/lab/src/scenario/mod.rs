@@ -5,7 +5,7 @@
 //!
 //! `spec.rs` is what a scenario is, `check/` makes it from the file, `error.rs` says what is wrong with a file and where. `traffic.rs`
 //! draws messages, `schedule.rs` puts those of all streams in order, `shape.rs` has the traffic of ten games, on `curve.rs` and
-//! `sizes.rs`. `single.rs` plays one seed, in the protocol's words by `protocol.rs`; `run.rs` pools several. `tally.rs` counts what
+//! `sizes.rs`. `single.rs` plays one seed at a `venue/`, in the protocol's words by `protocol.rs`; `run.rs` pools several. `tally.rs` counts what
 //! became of the messages, which `stamp.rs` marks so that it knows them again; `result.rs` has a stream's numbers, `summary.rs` all
 //! others. `thin_streams.rs` is the study of thin streams.
 
@@ -26,7 +26,10 @@ mod summary;
 mod tally;
 mod thin_streams;
 mod traffic;
+mod venue;
 
+#[cfg(test)]
+mod network_tests;
 #[cfg(test)]
 mod tally_tests;
 #[cfg(test)]
@@ -35,7 +38,7 @@ mod tests;
 pub use curve::{Knot, QuantileCurve};
 pub use error::{Refusal, ScenarioError};
 pub use result::{ByReason, LatencyMs95, Outcomes, Settling, StreamResult, Within};
-pub use run::{Outcome, Progress, RunError, run};
+pub use run::{Outcome, Progress, RunError, run, run_at};
 pub use schedule::{Schedule, Turn};
 pub use shape::{Row, Shape, UnknownShape};
 pub use sizes::{Sizes, Spread};
@@ -44,3 +47,4 @@ pub use summary::{LinkResult, MeanMinMax, RivalsResult, RunResult, ScenarioResul
 pub use tally::{Fate, ProtocolCounts, Reason, StreamTally};
 pub use thin_streams::{Remedies, ThinResult, ThinResults, ThinStudy, thin_streams};
 pub use traffic::{Due, Generator, Next, Pattern, Source, Traffic};
+pub use venue::{RivalFigures, Venue};

@@ -1,10 +1,12 @@
 //! Runs a scenario with one or several seeds, and pools what came of it.
 
+use std::convert::Infallible;
 use std::fmt;
 use std::time::Duration;
 
 use super::single::{self, Single};
 use super::summary::{LinkResult, RunResult};
+use super::venue::{Computed, Venue};
 use super::{Bottleneck, Scenario, ScenarioResult, StreamTally};
 use crate::stats::Latencies;
 use crate::world::LinkStats;
@@ -14,16 +16,16 @@ use crate::world::LinkStats;
 pub struct Progress {
     /// Which of the seeds runs, from 0.
     pub run: usize,
-    /// How much virtual time of it has gone by.
+    /// How much of its time has gone by.
     pub at: Duration,
     /// Of how much.
     pub of: Duration,
 }
 
-/// Why a scenario was not run.
+/// Why a scenario was not run; `E` is what may go wrong with the venue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum RunError {
+pub enum RunError<E = Infallible> {
     /// There is no seed to run it with.
     NoSeeds,
     /// The network lets too little through.
@@ -35,12 +37,43 @@ pub enum RunError {
         /// With which seed.
         seed: u64,
     },
+    /// There is no stream: nothing to send.
+    NoStreams,
+    /// The venue cannot go on.
+    Venue(E),
 }
 
-impl fmt::Display for RunError {
+impl<E> RunError<E> {
+    /// What is wrong with the venue.
+    ///
+    /// # Errors
+    /// When it is not the venue, what is wrong with the scenario.
+    pub fn of_venue(self) -> Result<E, RunError> {
+        match self {
+            Self::Venue(error) => Ok(error),
+            Self::NoSeeds => Err(RunError::NoSeeds),
+            Self::NoStreams => Err(RunError::NoStreams),
+            Self::Unreachable {
+                connected,
+                of,
+                seed,
+            } => Err(RunError::Unreachable {
+                connected,
+                of,
+                seed,
+            }),
+        }
+    }
+}
+
+impl<E: fmt::Display> fmt::Display for RunError<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoSeeds => f.write_str("a scenario needs at least one seed"),
+            Self::NoStreams => {
+                f.write_str("the scenario has no [[stream]], so there is nothing to send")
+            }
+            Self::Venue(error) => error.fmt(f),
             Self::Unreachable {
                 connected,
                 of,
@@ -53,7 +86,7 @@ impl fmt::Display for RunError {
     }
 }
 
-impl std::error::Error for RunError {}
+impl<E: fmt::Debug + fmt::Display> std::error::Error for RunError<E> {}
 
 /// What came of a scenario: the numbers, and what plots need besides.
 #[derive(Debug, Clone)]
@@ -64,19 +97,42 @@ pub struct Outcome {
     pub tallies: Vec<StreamTally>,
 }
 
-/// Runs a scenario with each of the seeds.
+/// Runs a scenario in virtual time with each of the seeds.
 ///
 /// # Errors
-/// When there is no seed, or the network is such that sessions cannot begin.
+/// When there is no seed or nothing to send, or the network is such that sessions cannot begin.
 pub fn run(
     scenario: &Scenario,
     seeds: impl IntoIterator<Item = u64>,
-    mut progress: impl FnMut(Progress),
+    progress: impl FnMut(Progress),
 ) -> Result<Outcome, RunError> {
+    let open = |seed| Ok(Computed::new(scenario, seed));
+    run_at(scenario, seeds, open, |_| Ok(()), progress)
+}
+
+/// Runs a scenario with each of the seeds, each at a venue of its own: `open` makes it, and `close` is given it when the run is
+/// over.
+///
+/// # Errors
+/// As [`run`], and what goes wrong with the venue.
+pub fn run_at<V: Venue>(
+    scenario: &Scenario,
+    seeds: impl IntoIterator<Item = u64>,
+    mut open: impl FnMut(u64) -> Result<V, V::Error>,
+    mut close: impl FnMut(V) -> Result<(), V::Error>,
+    mut progress: impl FnMut(Progress),
+) -> Result<Outcome, RunError<V::Error>> {
+    if scenario.streams.is_empty() {
+        return Err(RunError::NoStreams);
+    }
     let mut pool: Option<Pool> = None;
     for (run, seed) in seeds.into_iter().enumerate() {
         let of = scenario.duration;
-        let single = single::run(scenario, seed, |at| progress(Progress { run, at, of }))?;
+        let venue = open(seed).map_err(RunError::Venue)?;
+        let (single, venue) = single::run(scenario, seed, venue, |at| {
+            progress(Progress { run, at, of });
+        })?;
+        close(venue).map_err(RunError::Venue)?;
         match &mut pool {
             Some(pool) => pool.add(single),
             None => pool = Some(Pool::new(single)),

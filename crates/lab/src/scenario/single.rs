@@ -4,6 +4,7 @@
 //! with a thousand handshakes in a queue. What comes then in order of time: messages of the schedule, streams that become hungry,
 //! and marks (the measuring begins and ends, rivals stop).
 
+mod connect;
 mod measure;
 
 use std::collections::BTreeMap;
@@ -19,12 +20,10 @@ use punctual_proto::{
 use super::protocol::{send_options, stream_config, with_thin};
 use super::run::RunError;
 use super::summary::RunResult;
+use super::venue::Venue;
 use super::{Due, Fate, Pattern, Scenario, Schedule, StreamTally, Turn, stamp};
 use crate::stats::Latencies;
-use crate::world::{
-    Forward, Happening, HostId, LabAead, LinkId, LinkSpec, Moment, RivalId, RivalSpec, Traffic,
-    World,
-};
+use crate::world::{Happening, HostId, LinkSpec, Moment, Traffic};
 
 /// What came of one run.
 pub(super) struct Single {
@@ -35,22 +34,21 @@ pub(super) struct Single {
     pub(super) waits: Latencies,
 }
 
-/// Runs a scenario with a seed; `progress` hears how much of its time has gone by.
-pub(super) fn run(
+/// Runs a scenario with a seed at a venue; `progress` hears how much of its time has gone by. Gives the venue back.
+pub(super) fn run<V: Venue>(
     scenario: &Scenario,
     seed: u64,
+    venue: V,
     mut progress: impl FnMut(Duration),
-) -> Result<Single, RunError> {
-    let mut stage = Stage::new(scenario, seed);
+) -> Result<(Single, V), RunError<V::Error>> {
+    let mut stage = Stage::new(scenario, seed, venue)?;
     stage.connect()?;
-    stage.begin();
-    stage.play(&mut progress);
-    stage.drain();
+    stage.begin()?;
+    stage.play(&mut progress)?;
+    stage.drain()?;
     Ok(stage.finish())
 }
 
-/// How long sessions may take to begin.
-const CONNECT: Duration = Duration::from_secs(60);
 /// After the last message, how long late ones may still come.
 const DRAIN: Duration = Duration::from_secs(120);
 /// Share of a session's room that its hungry streams take together: the rest is for those that do not wait.
@@ -77,11 +75,11 @@ struct Measured {
     waits: Latencies,
 }
 
-struct Stage<'a> {
+struct Stage<'a, V> {
     scenario: &'a Scenario,
     seed: u64,
     policies: Arc<Library>,
-    world: World,
+    venue: V,
     server: HostId,
     server_key: [u8; 32],
     ends: Vec<End>,
@@ -91,8 +89,6 @@ struct Stage<'a> {
     tallies: Vec<StreamTally>,
     start: Moment,
     marks: Vec<(Duration, Mark)>,
-    link: Option<LinkId>,
-    rivals: Vec<RivalId>,
     /// By session, then stream: messages without an outcome, of hungry streams.
     waiting: Vec<u32>,
     /// By stream: how many of those there may be.
@@ -106,32 +102,32 @@ struct Stage<'a> {
     measured: Option<Measured>,
 }
 
-impl<'a> Stage<'a> {
-    fn new(scenario: &'a Scenario, seed: u64) -> Self {
+impl<'a, V: Venue> Stage<'a, V> {
+    fn new(scenario: &'a Scenario, seed: u64, mut venue: V) -> Result<Self, RunError<V::Error>> {
         let policies = Arc::new(Library::new(scenario.policy));
         for stream in scenario.streams.iter().filter(|s| s.deadline.is_some()) {
             let miss_target = send_options(stream, 0).miss_target();
             policies.prepare(miss_target, 1..=16);
         }
-        let mut world = World::new(seed).with_forward(scenario.direction);
         let key = ServerKey::from_private([7; 32]);
         let config = EndpointConfig::server(
-            Arc::new(LabAead),
+            venue.aead(),
             policies.clone(),
             ServerConfig::new(key.clone()),
         );
-        let server = world.add_server(EndpointConfig {
+        let config = EndpointConfig {
             uplink: scenario.uplink,
             ..with_thin(config, scenario.thin)
-        });
+        };
+        let server = venue.add_server(config).map_err(RunError::Venue)?;
         let hungry = scenario.streams.iter();
         let hungry = hungry.filter(|stream| stream.traffic.pattern == Pattern::Saturate);
         let hungry = hungry.count() as f64;
-        Self {
+        Ok(Self {
             scenario,
             seed,
             policies,
-            world,
+            venue,
             server,
             server_key: key.public(),
             ends: Vec::new(),
@@ -140,8 +136,6 @@ impl<'a> Stage<'a> {
             tallies: Vec::new(),
             start: Moment::default(),
             marks: Vec::new(),
-            link: None,
-            rivals: Vec::new(),
             waiting: vec![0; scenario.sessions as usize * scenario.streams.len()],
             waiting_max: (scenario.streams.iter())
                 .map(|stream| {
@@ -158,110 +152,12 @@ impl<'a> Stage<'a> {
             traffic_before: Traffic::default(),
             rivals_before: Vec::new(),
             measured: None,
-        }
-    }
-
-    /// Runs until every client is in. One that gave up tries again.
-    fn connect(&mut self) -> Result<(), RunError> {
-        let aead = Arc::new(LabAead);
-        let mut clients = Vec::new();
-        for _ in 0..self.scenario.sessions {
-            let config = EndpointConfig::client(aead.clone(), self.policies.clone());
-            let config = with_thin(config, self.scenario.thin);
-            let client = self.world.add_client(config, &self.scenario.path);
-            let session = self.begin_session(client);
-            clients.push((client, session, false));
-        }
-        let by_address: BTreeMap<_, _> = (0..)
-            .zip(&clients)
-            .map(|(index, (client, ..))| (self.world.address(*client), index))
-            .collect();
-        let until = self.world.now().after(CONNECT);
-        let first = clients[0].0.0;
-        let mut connected = 0;
-        while self.world.now() < until
-            && (connected < self.scenario.sessions
-                || self.by_session.len() < self.scenario.sessions as usize)
-        {
-            let next = self.world.now().after(Duration::from_millis(50));
-            while self.world.step(next) {}
-            for happening in self.world.take_happenings() {
-                let Happening {
-                    host,
-                    session,
-                    event,
-                    ..
-                } = happening;
-                match event {
-                    Event::Connected { .. } if host == self.server => {
-                        let remote = self.world.endpoint(host).remote(session);
-                        let index = remote.and_then(|remote| by_address.get(&remote));
-                        let index = *index.expect("nobody else is there");
-                        self.by_session.insert(session, index);
-                    }
-                    Event::Connected { .. } => {
-                        clients[(host.0 - first) as usize].2 = true;
-                        connected += 1;
-                    }
-                    Event::Closed { .. } if host == self.server => {
-                        self.by_session.remove(&session);
-                    }
-                    Event::Closed { .. } => {
-                        let again = self.begin_session(host);
-                        let client = &mut clients[(host.0 - first) as usize];
-                        connected -= u32::from(client.2);
-                        (client.1, client.2) = (again, false);
-                    }
-                    _ => {}
-                }
-            }
-        }
-        if (self.by_session.len() as u32).min(connected) < self.scenario.sessions {
-            return Err(RunError::Unreachable {
-                connected,
-                of: self.scenario.sessions,
-                seed: self.seed,
-            });
-        }
-        let clients = clients
-            .into_iter()
-            .map(|(client, session, _)| (client, session));
-        self.note_ends(clients.collect());
-        Ok(())
-    }
-
-    /// Who sends, by session: clients come with their side's session.
-    fn note_ends(&mut self, clients: Vec<(HostId, SessionId)>) {
-        let at_server: BTreeMap<u32, SessionId> = self
-            .by_session
-            .iter()
-            .map(|(session, index)| (*index, *session))
-            .collect();
-        self.ends = (0..)
-            .zip(clients)
-            .map(|(index, (client, at_client))| {
-                let (sender, session) = match self.scenario.direction {
-                    Forward::ToClient => (self.server, at_server[&index]),
-                    Forward::ToServer => (client, at_client),
-                };
-                End {
-                    client,
-                    sender,
-                    session,
-                }
-            })
-            .collect();
-    }
-
-    fn begin_session(&mut self, client: HostId) -> SessionId {
-        self.world
-            .connect(client, self.server, self.server_key)
-            .expect("a new endpoint has room, and the key is a key")
+        })
     }
 
     /// The clock of the scenario starts.
-    fn begin(&mut self) {
-        self.start = self.world.now();
+    fn begin(&mut self) -> Result<(), RunError<V::Error>> {
+        self.start = self.venue.now();
         let scenario = self.scenario;
         let (from, until) = (
             self.start.after(scenario.settle),
@@ -274,58 +170,45 @@ impl<'a> Stage<'a> {
         for end in &self.ends {
             for (place, stream) in (0..).zip(&scenario.streams) {
                 let config = stream_config(stream, place);
-                self.world
+                self.venue
                     .with_endpoint(end.sender, |endpoint, _| {
                         endpoint.open_stream(end.session, config)
                     })
                     .expect("the session is new, and the scenario was checked");
             }
         }
-        self.begin_link();
+        self.begin_link()?;
         if scenario.settle > Duration::ZERO {
             self.marks.push((scenario.settle, Mark::Measure));
         } else {
-            self.measure();
+            self.measure()?;
         }
         self.marks.sort_unstable();
+        Ok(())
     }
 
-    fn begin_link(&mut self) {
+    fn begin_link(&mut self) -> Result<(), RunError<V::Error>> {
         let Some(bottleneck) = self.scenario.link else {
-            return;
+            return Ok(());
         };
-        let link = self.world.add_link(LinkSpec {
+        let link = LinkSpec {
             rate_bits_per_second: bottleneck.bits_per_second,
             queue_bytes: bottleneck.queue_bytes,
             ecn_mark_bytes: bottleneck.ecn_mark_bytes,
-        });
-        self.link = Some(link);
-        for end in &self.ends {
-            match self.scenario.direction {
-                Forward::ToClient => self.world.attach_downlink(end.client, link),
-                Forward::ToServer => self.world.attach_uplink(end.client, link),
+        };
+        self.venue.begin_link(link).map_err(RunError::Venue)?;
+        if let Some(rivals) = self.scenario.rivals {
+            let rtt = self.scenario.path.median_rtt();
+            (self.venue.add_rivals(rivals, self.start, rtt)).map_err(RunError::Venue)?;
+            if let Some(stop) = rivals.stop {
+                self.marks.push((stop, Mark::RivalsStop));
             }
         }
-        let Some(rivals) = self.scenario.rivals else {
-            return;
-        };
-        let half = self.scenario.path.median_rtt() / 2;
-        for _ in 0..rivals.cubic {
-            let spec = RivalSpec {
-                link,
-                to_receiver: half,
-                to_sender: half,
-                starts_at: self.start.after(rivals.start),
-            };
-            self.rivals.push(self.world.add_rival(spec));
-        }
-        if let Some(stop) = rivals.stop {
-            self.marks.push((stop, Mark::RivalsStop));
-        }
+        Ok(())
     }
 
     /// Lets the scenario's time go by.
-    fn play(&mut self, progress: &mut impl FnMut(Duration)) {
+    fn play(&mut self, progress: &mut impl FnMut(Duration)) -> Result<(), RunError<V::Error>> {
         let mut now = Duration::ZERO;
         let mut told = Duration::ZERO;
         let end = self.scenario.duration;
@@ -338,59 +221,55 @@ impl<'a> Stage<'a> {
             now = next.unwrap_or(end);
             while told + PROGRESS_STEP < now {
                 told += PROGRESS_STEP;
-                self.run_until(self.start.after(told));
+                self.run_until(self.start.after(told))?;
                 progress(told);
             }
-            self.run_until(self.start.after(now));
+            self.run_until(self.start.after(now))?;
             while self.marks.first().is_some_and(|(at, _)| *at <= now) {
                 let (_, mark) = self.marks.remove(0);
-                self.on_mark(mark);
+                self.on_mark(mark)?;
             }
             if next.is_none() {
                 break;
             }
             while self.schedule.next_at() == Some(now) {
-                self.send_next();
+                self.send_next()?;
             }
         }
-        self.end_measuring();
+        self.end_measuring()?;
         progress(end);
+        Ok(())
     }
 
-    fn on_mark(&mut self, mark: Mark) {
+    fn on_mark(&mut self, mark: Mark) -> Result<(), RunError<V::Error>> {
         match mark {
-            Mark::Measure => self.measure(),
-            Mark::RivalsStop => {
-                for &rival in &self.rivals {
-                    self.world.stop_rival(rival);
-                }
-            }
+            Mark::Measure => self.measure()?,
+            Mark::RivalsStop => self.venue.stop_rivals(),
         }
+        Ok(())
     }
 
     /// The measuring begins.
-    fn measure(&mut self) {
-        self.traffic_before = self.world.traffic();
-        let rivals = self.rivals.iter();
-        self.rivals_before = rivals
-            .map(|rival| self.world.rival_stats(*rival).delivered)
-            .collect();
-        if let Some(link) = self.link {
-            let now = self.world.now();
-            self.world.link_mut(link).restart_stats(now);
-        }
+    fn measure(&mut self) -> Result<(), RunError<V::Error>> {
+        let mut measure = || {
+            self.traffic_before = self.venue.traffic()?;
+            self.rivals_before = self.venue.rivals()?.delivered_bytes;
+            self.venue.restart_link()
+        };
+        measure().map_err(RunError::Venue)
     }
 
-    fn send_next(&mut self) {
+    fn send_next(&mut self) -> Result<(), RunError<V::Error>> {
         let Some((turn, due)) = self.schedule.take() else {
-            return;
+            return Ok(());
         };
         let traffic = &self.scenario.streams[usize::from(turn.stream)].traffic;
         let _ = self.send(turn, due);
         if traffic.has_own_packets {
-            let now = self.world.now();
-            while self.world.step(now) {}
+            let now = self.venue.now();
+            while self.venue.step(now).map_err(RunError::Venue)? {}
         }
+        Ok(())
     }
 
     fn send(&mut self, turn: Turn, due: Due) -> Result<(), SendError> {
@@ -410,19 +289,19 @@ impl<'a> Stage<'a> {
                     Arc::new(content)
                 });
                 let content = content.clone();
-                self.world.with_endpoint(end.sender, |endpoint, now| {
+                self.venue.with_endpoint(end.sender, |endpoint, now| {
                     endpoint.send_shared(now, end.session, stream, content, options)
                 })
             }
             _ => {
                 let data = &mut self.message[..due.bytes as usize];
                 stamp::write(data, number);
-                send_copied(&mut self.world, end, stream, data, options)
+                send_copied(&mut self.venue, end, stream, data, options)
             }
         };
         match sent {
             Ok(id) => {
-                tally.on_sent(turn.session, self.world.now(), id, due.bytes);
+                tally.on_sent(turn.session, self.venue.now(), id, due.bytes);
                 Ok(())
             }
             Err(why) => {
@@ -445,7 +324,7 @@ impl<'a> Stage<'a> {
 
     /// Gives a session's hungry streams what they take.
     fn feed_session(&mut self, session: u32) {
-        let now = self.world.now().since(self.start);
+        let now = self.venue.now().since(self.start);
         let turns = self.schedule.hungry_of(session, now);
         for turn in turns {
             self.feed(turn);
@@ -468,19 +347,18 @@ impl<'a> Stage<'a> {
         turn.session as usize * self.scenario.streams.len() + turn.stream as usize
     }
 
-    fn run_until(&mut self, until: Moment) {
+    fn run_until(&mut self, until: Moment) -> Result<(), RunError<V::Error>> {
         loop {
-            let stepped = self.world.step(until);
-            for happening in self.world.take_happenings() {
+            let stepped = self.venue.step(until).map_err(RunError::Venue)?;
+            for happening in self.venue.take_happenings() {
                 self.on_happening(happening);
             }
             if !stepped {
                 break;
             }
         }
-        if self.policies.is_wanting() {
-            self.policies.build_wanted();
-        }
+        self.venue.build(&self.policies);
+        Ok(())
     }
 
     fn on_happening(&mut self, happening: Happening) {
@@ -496,13 +374,13 @@ impl<'a> Stage<'a> {
         match event {
             Event::Message { stream, data } => {
                 self.tallies[usize::from(stream.0)].on_message(index, at, &data);
-                self.world.recycle(host, data);
+                self.venue.recycle(host, data);
             }
             Event::Piece(piece) => {
                 let stream = usize::from(piece.stream().0);
                 self.tallies[stream].on_piece(index, at, &piece);
                 if let Piece::Data { data, .. } = piece {
-                    self.world.recycle(host, data);
+                    self.venue.recycle(host, data);
                 }
             }
             Event::Outcome {
@@ -541,30 +419,28 @@ impl<'a> Stage<'a> {
     }
 
     /// Lets what is on its way arrive.
-    fn drain(&mut self) {
-        for &rival in &self.rivals {
-            self.world.stop_rival(rival);
-        }
-        let end = self.world.now().after(DRAIN);
-        while self.world.now() < end && self.tallies.iter().any(StreamTally::is_waiting) {
-            self.run_until(self.world.now().after(Duration::from_millis(500)));
+    fn drain(&mut self) -> Result<(), RunError<V::Error>> {
+        self.venue.stop_rivals();
+        let end = self.venue.now().after(DRAIN);
+        while self.venue.now() < end && self.tallies.iter().any(StreamTally::is_waiting) {
+            self.run_until(self.venue.now().after(Duration::from_millis(500)))?;
         }
         // The last acknowledgements cross the last messages.
-        self.run_until(self.world.now().after(Duration::from_millis(500)));
+        self.run_until(self.venue.now().after(Duration::from_millis(500)))
     }
 }
 
-/// Virtual time between two calls of progress.
+/// Time between two calls of progress.
 const PROGRESS_STEP: Duration = Duration::from_secs(1);
 
 fn send_copied(
-    world: &mut World,
+    venue: &mut impl Venue,
     end: &End,
     stream: StreamId,
     data: &[u8],
     options: SendOptions,
 ) -> Result<MessageId, SendError> {
-    world.with_endpoint(end.sender, |endpoint, now| {
+    venue.with_endpoint(end.sender, |endpoint, now| {
         endpoint.send(now, end.session, stream, data, options)
     })
 }

@@ -37,13 +37,15 @@ pub struct Scenario {
     pub uplink: Uplink,
     /// Each session's own path.
     pub path: PathSpec,
+    /// Largest IP packet in bytes; None: as large as any.
+    pub mtu: Option<u16>,
     /// A link that all share, towards the receivers, after (or before) their own paths.
     pub link: Option<Bottleneck>,
     /// Other traffic through the link.
     pub rivals: Option<Rivals>,
     /// What streams without deadlines do while few packets are in flight.
     pub thin: Thin,
-    /// The streams that every session has: 1..=64.
+    /// The streams that every session has, up to 64; with none it is a network for other programs.
     pub streams: Vec<StreamSpec>,
 }
 
@@ -191,13 +193,13 @@ impl Scenario {
         Self::parse(&file, &text)
     }
 
-    /// Reads the text of a scenario file; `file` is for errors, and its stem the name of a scenario that has none.
+    /// Reads the text of a scenario file; `file` is for errors, its stem the name of a scenario that has none, and its folder
+    /// where recordings are looked for.
     ///
     /// # Errors
     /// When it makes no sense; see [`ScenarioError`].
     pub fn parse(file: &str, text: &str) -> Result<Self, ScenarioError> {
         let raw = toml::from_str(text).map_err(|error| error::syntax(file, text, &error))?;
-        let stem = Path::new(file).file_stem().unwrap_or_default();
-        check::scenario(raw, &stem.to_string_lossy()).map_err(|problem| problem.in_text(file, text))
+        check::scenario(raw, Path::new(file)).map_err(|problem| problem.in_text(file, text))
     }
 }

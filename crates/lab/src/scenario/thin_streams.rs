@@ -212,6 +212,7 @@ fn scenario(shape: Shape, remedies: Remedies, study: &ThinStudy) -> Scenario {
         policy: PolicyKind::default(),
         uplink: Uplink::Unknown,
         path,
+        mtu: None,
         link: None,
         rivals: None,
         thin: remedies.thin(),

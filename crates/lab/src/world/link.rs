@@ -57,6 +57,15 @@ pub struct LinkStats {
     area: f64,
 }
 
+/// What became of the packets that were given to a link, and its queue.
+#[derive(Debug, Clone)]
+pub struct LinkFigures {
+    /// The packets.
+    pub stats: LinkStats,
+    /// The queue's average over the time.
+    pub queue_mean: Duration,
+}
+
 /// A bottleneck.
 #[derive(Debug)]
 pub struct Link {
@@ -111,6 +120,14 @@ impl Link {
         self.integrate(now.0);
         let span = now.since(self.since).as_nanos().max(1) as f64;
         Duration::from_nanos((self.stats.area / span) as u64)
+    }
+
+    /// All of it, since the counts began.
+    pub fn figures(&mut self, now: Moment) -> LinkFigures {
+        LinkFigures {
+            queue_mean: self.queue_mean(now),
+            stats: self.stats.clone(),
+        }
     }
 
     /// The share of the rate that was used since the counts began.

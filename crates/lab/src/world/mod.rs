@@ -27,7 +27,7 @@ pub use aead::LabAead;
 use hash::Hasher;
 use host::Host;
 pub use host::LocalClock;
-pub use link::{Link, LinkId, LinkSpec, LinkStats};
+pub use link::{Link, LinkFigures, LinkId, LinkSpec, LinkStats};
 use punctual_proto::{
     ConnectError, ConnectOptions, Ecn, Endpoint, EndpointConfig, Event, MessageId, SendError,
     SendOptions, SessionId, StreamId, limits,
@@ -110,6 +110,7 @@ pub struct World {
     dirty: Vec<HostId>,
     happenings: Vec<Happening>,
     traffic: Traffic,
+    mtu: Option<u16>,
     hasher: Option<Hasher>,
     /// Bytes of `buffer` that are the newest datagram.
     last_len: usize,
@@ -133,6 +134,7 @@ impl World {
             dirty: Vec::new(),
             happenings: Vec::new(),
             traffic: Traffic::default(),
+            mtu: None,
             hasher: None,
             last_len: 0,
             is_calm: false,
@@ -144,6 +146,13 @@ impl World {
     #[must_use]
     pub fn with_forward(mut self, forward: Forward) -> Self {
         self.forward = forward;
+        self
+    }
+
+    /// Packets of more bytes than this, IP header included, are lost. None: any size gets through.
+    #[must_use]
+    pub fn with_mtu(mut self, mtu: Option<u16>) -> Self {
+        self.mtu = mtu;
         self
     }
 
@@ -446,12 +455,17 @@ impl World {
                 hasher.datagram(self.now, id, datagram);
             }
             self.traffic.sent += 1;
-            self.traffic.sent_bytes += (transmit.len + limits::UDP_IP_HEADER) as u64;
+            let bytes = transmit.len + limits::UDP_IP_HEADER;
+            self.traffic.sent_bytes += bytes as u64;
             let Some(to) = host_at(transmit.to).filter(|to| (to.0 as usize) < self.hosts.len())
             else {
                 self.traffic.unreachable += 1;
                 continue;
             };
+            if self.mtu.is_some_and(|mtu| bytes > usize::from(mtu)) {
+                self.traffic.lost += 1;
+                continue;
+            }
             let passage = self.pass_link(id, to, &transmit);
             let fate = passage.map(|(leaves_at, _)| self.fate(id, to, transmit.len, leaves_at));
             let (

@@ -7,7 +7,7 @@ use punctual_lab::arm::{Arm, ArmError, Places, Refused, SOURCE_SYMBOLS, SYMBOLS_
 use punctual_net::clock::Clock;
 use punctual_net::crypto::AwsLc;
 use punctual_net::entropy;
-use punctual_net::udp::{Driver, Poller, Socket, SocketId, SocketOptions, Turn};
+use punctual_net::udp::{Poller, Socket, SocketOptions};
 use punctual_policy::{Library, PolicyKind};
 use punctual_proto::{
     ConnectOptions, EndpointConfig, Event, SendOptions, ServerConfig, ServerKey, SessionId,
@@ -15,16 +15,13 @@ use punctual_proto::{
 };
 
 use crate::failure::Failure;
+use crate::lab::end::{End, client_socket};
 use crate::tables;
 
 /// Clients that connect at once; the others follow as these are through.
 const CONNECT_BATCH: usize = 32;
 /// A session that lost its peer for so long is over: longer than any outage that is played.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(120);
-/// Each client has a socket of its own: what all hold together is to stay small.
-const CLIENT_BUFFER_BYTES: usize = 256 << 10;
-/// After the kernel's send buffer was full: loopback and devices take more within microseconds.
-const BLOCKED_WAIT: Duration = Duration::from_micros(200);
 
 /// Punctual under a policy.
 pub(super) struct Punctual {
@@ -102,11 +99,7 @@ impl Arm for Punctual {
 
     fn client(&self, places: &Places, task: &Task) -> Result<Box<dyn Side>, ArmError> {
         let policies = self.policies(task);
-        let options = SocketOptions {
-            recv_buffer_bytes: CLIENT_BUFFER_BYTES,
-            send_buffer_bytes: CLIENT_BUFFER_BYTES,
-            ..SocketOptions::default()
-        };
+        let options = client_socket();
         let ends = (0..places.flows()).map(|flow| {
             let socket = Socket::bind(places.client(flow), &options);
             let config = EndpointConfig::client(Arc::new(AwsLc), Arc::clone(&policies));
@@ -120,13 +113,6 @@ impl Arm for Punctual {
             over: 0,
         }))
     }
-}
-
-/// An endpoint and when it wants to be called.
-struct End {
-    driver: Driver,
-    socket: SocketId,
-    due: Option<Instant>,
 }
 
 /// The endpoints of a side.
@@ -162,16 +148,11 @@ impl Ends {
         let mut poller = Poller::new().map_err(waiting)?;
         let clock = Clock::start();
         let ends = ends.into_iter().map(|(socket, config)| {
-            let socket = Arc::new(socket);
             let config = EndpointConfig {
                 idle_timeout: IDLE_TIMEOUT,
                 ..config
             };
-            Ok(End {
-                socket: poller.watch(Arc::clone(&socket)).map_err(waiting)?,
-                driver: Driver::new(config, socket, clock).map_err(|why| arm.failed(why))?,
-                due: None,
-            })
+            End::new(config, socket, clock, &mut poller).map_err(|why| arm.failed(why))
         });
         let ends = ends.collect::<Result<_, ArmError>>()?;
         Ok(Self {
@@ -192,19 +173,13 @@ impl Ends {
         if let Some(&deadline) = self.deadlines.get(flow as usize) {
             options.within = Some(deadline);
         }
-        let End { driver, due, .. } = &mut self.ends[end];
-        let now = driver.now();
-        let endpoint = driver.endpoint_mut();
+        let end = &mut self.ends[end];
+        let now = end.driver.now();
+        let endpoint = end.driver.endpoint_mut();
         endpoint
             .send(now, session, StreamId::DEFAULT, message, options)
             .map_err(|_| Refused)?;
-        // An error of the socket shows again at the next turn.
-        let has_more = driver.send().unwrap_or(true);
-        let now = Instant::now();
-        *due = match has_more {
-            true => Some(now),
-            false => driver.patience().map(|patience| now + patience),
-        };
+        end.send();
         Ok(())
     }
 
@@ -221,13 +196,9 @@ impl Ends {
         self.poller.wait(Some(patience)).map_err(wait)?;
         let now = Instant::now();
         for index in 0..self.ends.len() {
-            let is_due = self.ends[index].due.is_some_and(|due| due <= now);
-            if is_due || self.poller.is_readable(self.ends[index].socket) {
-                let end = &mut self.ends[index];
-                let turn = end.driver.turn().map_err(wait)?;
+            if self.ends[index].is_ready(now, &self.poller) {
+                self.ends[index].turn(now).map_err(wait)?;
                 self.take_events(index, on_message, on_change);
-                let end = &mut self.ends[index];
-                end.due = patience_after(&end.driver, turn).map(|patience| now + patience);
             }
         }
         Ok(())
@@ -283,21 +254,6 @@ impl Ends {
         self.ready += u32::from(session.is_some());
         self.ready -= u32::from(place.is_some());
         *place = session;
-    }
-}
-
-/// How long an endpoint can wait after a turn.
-fn patience_after(driver: &Driver, turn: Turn) -> Option<Duration> {
-    if turn.has_more {
-        Some(Duration::ZERO)
-    } else if turn.is_blocked {
-        Some(
-            driver
-                .patience()
-                .map_or(BLOCKED_WAIT, |patience| patience.min(BLOCKED_WAIT)),
-        )
-    } else {
-        driver.patience()
     }
 }
 

@@ -1,12 +1,14 @@
 //! From the file as it is written to a scenario that makes sense.
 //!
-//! `network.rs`: path, link and rivals; `stream.rs`: streams; `traffic.rs`: their messages; `range.rs`: numbers and their ranges.
+//! `network.rs`: path, link and rivals; `way.rs`: a direction of the path; `stream.rs`: streams; `traffic.rs`: their messages; `range.rs`: numbers and their ranges.
 
 mod network;
 mod range;
 mod stream;
 mod traffic;
+mod way;
 
+use std::path::Path;
 use std::time::Duration;
 
 use punctual_proto::{Uplink, limits};
@@ -20,7 +22,8 @@ use range::{megabits, number, quoted, whole};
 const SESSIONS_MAX: u64 = 100_000;
 const SECONDS_MAX: f64 = 86_400.0;
 
-pub(super) fn scenario(raw: file::File, stem: &str) -> Result<Scenario, Problem> {
+/// `file` is where it stands: its stem is the name of a scenario that has none, and recordings lie beside it.
+pub(super) fn scenario(raw: file::File, file: &Path) -> Result<Scenario, Problem> {
     let top = Place::TOP;
     let seconds = number(
         &top,
@@ -47,7 +50,9 @@ pub(super) fn scenario(raw: file::File, stem: &str) -> Result<Scenario, Problem>
         })?,
     };
     let network = raw.network.ok_or_else(|| top.missing("network"))?;
-    let path = network::path(&top.table("network"), &network)?;
+    let folder = file.parent().unwrap_or_else(|| Path::new(""));
+    let path = network::path(&top.table("network"), &network, folder)?;
+    let mtu = network::mtu(&top.table("network"), &network, !raw.stream.is_empty())?;
     let link = match &raw.link {
         Some(raw) => Some(network::link(&top.table("link"), raw, &path)?),
         None => None,
@@ -64,7 +69,10 @@ pub(super) fn scenario(raw: file::File, stem: &str) -> Result<Scenario, Problem>
         None => Thin::default(),
     };
     Ok(Scenario {
-        name: raw.name.unwrap_or_else(|| stem.to_owned()),
+        name: raw.name.unwrap_or_else(|| {
+            let stem = file.file_stem().unwrap_or_default();
+            stem.to_string_lossy().into_owned()
+        }),
         about: raw.about.unwrap_or_default(),
         sessions: sessions as u32,
         duration: Duration::from_secs_f64(seconds),
@@ -74,6 +82,7 @@ pub(super) fn scenario(raw: file::File, stem: &str) -> Result<Scenario, Problem>
         policy,
         uplink: uplink(&top, raw.uplink_mbit_per_s, raw.coordination)?,
         path,
+        mtu,
         link,
         rivals,
         thin,

@@ -16,9 +16,6 @@ pub(super) fn streams(
     raw: &[file::Stream],
     seconds: f64,
 ) -> Result<Vec<StreamSpec>, Problem> {
-    if raw.is_empty() {
-        return Err(Place::TOP.missing("[[stream]]"));
-    }
     if raw.len() > STREAMS_MAX {
         let expected = format!("at most {STREAMS_MAX} tables");
         return Err(Place::TOP.range("stream", expected, raw.len()));

@@ -3,22 +3,18 @@
 use punctual_proto::StreamId;
 
 use super::super::ProtocolCounts;
-use super::super::run::link_result;
+use super::super::run::{RunError, link_result};
 use super::super::summary::{MeanMinMax, RivalsResult, RunResult};
+use super::super::venue::{RivalFigures, Venue};
 use super::{Measured, Single, Stage};
-use crate::rival::PACKET_BYTES;
 use crate::stats::{Latencies, jain};
 
-/// IP and TCP headers with timestamps, of a rival's packet.
-const TCP_IP_HEADER: usize = 52;
-
-impl Stage<'_> {
+impl<V: Venue> Stage<'_, V> {
     /// What belongs to no stream, as it is when the measuring ends.
-    pub(super) fn end_measuring(&mut self) {
-        let now = self.world.now();
+    pub(super) fn end_measuring(&mut self) -> Result<(), RunError<V::Error>> {
         let window = self.scenario.duration - self.scenario.settle;
         let seconds = window.as_secs_f64();
-        let traffic = self.world.traffic();
+        let traffic = self.venue.traffic().map_err(RunError::Venue)?;
         let before = self.traffic_before;
         let mut bytes = vec![0; self.ends.len()];
         for tally in &self.tallies {
@@ -30,12 +26,12 @@ impl Stage<'_> {
             .map(|&bytes| bytes as f64 * 8.0 / seconds)
             .collect();
         let mut waits = Latencies::default();
-        let link = self.link.zip(self.scenario.link).map(|(id, spec)| {
-            let link = self.world.link_mut(id);
-            let queue_mean = link.queue_mean(now);
-            waits = link.stats().waits.clone();
-            link_result(&spec, link.stats(), queue_mean, window)
+        let link = self.venue.link().map_err(RunError::Venue)?;
+        let link = link.zip(self.scenario.link).map(|(figures, spec)| {
+            waits = figures.stats.waits.clone();
+            link_result(&spec, &figures.stats, figures.queue_mean, window)
         });
+        let rivals = self.venue.rivals().map_err(RunError::Venue)?;
         let result = RunResult {
             seed: self.seed,
             sessions_closed: 0,
@@ -44,22 +40,25 @@ impl Stage<'_> {
             encapsulation_overhead: None,
             sessions_fairness: jain(&sessions),
             link,
-            rivals: self.rivals_result(&sessions, seconds),
+            rivals: self.rivals_result(&rivals, &sessions, seconds),
             sessions_goodput_bits_per_s: MeanMinMax::of(&sessions),
         };
         self.measured = Some(Measured { result, waits });
+        Ok(())
     }
 
-    fn rivals_result(&self, sessions: &[f64], seconds: f64) -> Option<RivalsResult> {
-        if self.rivals.is_empty() {
+    fn rivals_result(
+        &self,
+        figures: &RivalFigures,
+        sessions: &[f64],
+        seconds: f64,
+    ) -> Option<RivalsResult> {
+        if figures.delivered_bytes.is_empty() {
             return None;
         }
-        let stats = self.rivals.iter().map(|id| self.world.rival_stats(*id));
-        let stats: Vec<_> = stats.collect();
-        let payload = (PACKET_BYTES - TCP_IP_HEADER) as f64 * 8.0;
-        let goodput: Vec<f64> = (stats.iter())
+        let goodput: Vec<f64> = (figures.delivered_bytes.iter())
             .zip(&self.rivals_before)
-            .map(|(stats, before)| (stats.delivered - before) as f64 * payload / seconds)
+            .map(|(bytes, before)| (bytes - before) as f64 * 8.0 / seconds)
             .collect();
         let all: Vec<f64> = goodput.iter().chain(sessions).copied().collect();
         let mean = MeanMinMax::of(&goodput).mean;
@@ -69,16 +68,16 @@ impl Stage<'_> {
             fairness_with_sessions: jain(&all),
             session_to_rival: MeanMinMax::of(sessions).mean / mean.max(1.0),
             goodput_bits_per_s: MeanMinMax::of(&goodput),
-            packets_lost: stats.iter().map(|stats| stats.lost).sum(),
-            timeouts: stats.iter().map(|stats| stats.timeouts).sum(),
+            packets_lost: figures.packets_lost,
+            timeouts: figures.timeouts,
         })
     }
 
     /// The numbers of the run.
-    pub(super) fn finish(mut self) -> Single {
+    pub(super) fn finish(mut self) -> (Single, V) {
         let (mut headers, mut payload) = (0, 0);
         for end in &self.ends {
-            let endpoint = self.world.endpoint(end.sender);
+            let endpoint = self.venue.endpoint(end.sender);
             for (place, tally) in (0..).zip(&mut self.tallies) {
                 if let Some(stats) = endpoint.stream_stats(end.session, StreamId(place)) {
                     tally.add_protocol(&ProtocolCounts::from(&stats));
@@ -97,7 +96,7 @@ impl Stage<'_> {
             });
         }
         let measured = self.measured.expect("the scenario was played");
-        Single {
+        let single = Single {
             seed: self.seed,
             tallies: self.tallies,
             result: RunResult {
@@ -106,6 +105,7 @@ impl Stage<'_> {
                 ..measured.result
             },
             waits: measured.waits,
-        }
+        };
+        (single, self.venue)
     }
 }

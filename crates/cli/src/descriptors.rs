@@ -1,11 +1,11 @@
-//! Open files: the relay takes one a client, and many systems allow 1,024 unless asked for more.
+//! Open files: whoever plays many clients takes one for each, and many systems allow 1,024 unless asked for more.
 
-/// Files besides the relay's sockets: eight endpoints, three pollers, the standard streams, a report, and some to spare.
+/// Files besides the clients' sockets: endpoints, pollers, devices, the standard streams, a report, and some to spare.
 const OTHERS: u64 = 64;
 
 /// Asks for as many open files as so many clients need. When the system does not grant them, opening the sockets fails and says so.
 #[cfg(unix)]
-pub(super) fn ask_for(clients: u32) {
+pub(crate) fn ask_for(clients: u32) {
     use rustix::process::{Resource, getrlimit, setrlimit};
     let needed = u64::from(clients) + OTHERS;
     let mut limit = getrlimit(Resource::Nofile);
@@ -17,6 +17,6 @@ pub(super) fn ask_for(clients: u32) {
 
 /// This system has no such limit.
 #[cfg(not(unix))]
-pub(super) fn ask_for(_: u32) {
+pub(crate) fn ask_for(_: u32) {
     let _ = OTHERS;
 }

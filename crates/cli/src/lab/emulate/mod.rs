@@ -1,0 +1,158 @@
+//! `punctual lab emulate`: a scenario file on the real kernel.
+//!
+//! `sockets.rs` is where it is played, `hold.rs` what becomes of a file without streams.
+
+mod hold;
+mod sockets;
+
+use std::path::PathBuf;
+
+use punctual_lab::emulator::{self, Capture, DropLog};
+use punctual_lab::scenario::{Outcome, Scenario, run_at};
+use serde_json::json;
+
+use super::inside::emulator_failed;
+use super::scenario::{self, Place};
+use super::{networks, packets};
+use crate::descriptors;
+use crate::failure::Failure;
+use crate::interrupt;
+use crate::output::OutputFile;
+use sockets::{Ended, Notes, Sockets};
+
+/// Play a scenario file on the real kernel: real sockets, in real time, on an emulated network.
+#[derive(clap::Args)]
+#[command(after_help = "Example:\n  \
+    punctual lab emulate crates/lab/scenarios/agreement.toml --report agreement.html\n  \
+    punctual lab simulate --scenario crates/lab/scenarios/agreement.toml\n\n\
+    A file without [[stream]] is a network that is held open for other programs. Scenario files: docs/manual/scenarios.md")]
+pub(crate) struct Args {
+    /// The scenario.
+    #[arg(value_name = "SCENARIO.toml")]
+    scenario: PathBuf,
+    /// Repeats the fates of packets and what is sent when (default: the file's).
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Play it with so many seeds, one after the other, from the first on, and pool what comes of it.
+    #[arg(long, value_name = "N", default_value_t = 1,
+        value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    seeds: u64,
+    /// Write down every packet that is dropped, as CSV.
+    #[arg(long, value_name = "FILE")]
+    drops: Option<PathBuf>,
+    /// Write down all packets: client.pcap and server.pcap in this directory.
+    #[arg(long, value_name = "DIR")]
+    pcap: Option<PathBuf>,
+    /// Print one JSON object: the fields of `ScenarioResult` in docs/manual/scenarios.md, and `emulator`.
+    #[arg(long)]
+    json: bool,
+    /// Write a page.
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
+}
+
+/// Runs the command.
+pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    let scenario = Scenario::open(&args.scenario).map_err(Failure::bad_input)?;
+    let page = OutputFile::open_if(args.report.as_ref())?;
+    let is_noted = args.drops.is_some() || args.pcap.is_some();
+    if is_noted && args.seeds > 1 {
+        return Err(Failure::bad_input(
+            "--drops and --pcap are of one run: leave --seeds out",
+        ));
+    }
+    let privilege = emulator::acquire_privilege().map_err(Failure::bad_input)?;
+    let mut notes = args.notes()?;
+    interrupt::watch();
+    let first = args.seed.unwrap_or(scenario.seed);
+    if scenario.streams.is_empty() {
+        return hold::hold(&scenario, first, notes, privilege, args.json);
+    }
+    // Each session has a socket, each rival two connections of which each is kept twice.
+    let rivals = scenario.rivals.map_or(0, |rivals| rivals.cubic);
+    descriptors::ask_for(scenario.sessions.saturating_add(4 * rivals));
+    let mut ends = Vec::new();
+    let outcome = scenario::watched(
+        &scenario,
+        first,
+        args.seeds,
+        args.json,
+        |seeds, progress| {
+            let open = |seed| Sockets::open(&scenario, seed, std::mem::take(&mut notes));
+            let close = |venue: Sockets| {
+                ends.push(venue.close()?);
+                Ok(())
+            };
+            run_at(&scenario, seeds, open, close, progress)
+        },
+    );
+    let outcome = outcome.map_err(|error| error.of_venue().unwrap_or_else(Failure::bad_input))?;
+    let place = place(&outcome, &ends);
+    scenario::tell(&scenario, &outcome, &place, page, args.json)
+}
+
+/// More than this for one turn of a hundred, and messages are late by what they waited for the machine.
+const LATE_MAX_MS: f64 = 1.0;
+
+/// The network of each seed's run.
+fn place(outcome: &Outcome, ends: &[Ended]) -> Place {
+    let mut rows = vec![packets::heading()];
+    let mut remarks = Vec::new();
+    let mut runs = Vec::new();
+    for (seed, ended) in outcome.result.seeds.iter().zip(ends) {
+        let named = |what: &str| match ends.len() {
+            1 => what.to_owned(),
+            _ => format!("seed {seed}: {what}"),
+        };
+        for mut row in packets::rows(&ended.report) {
+            row[0] = named(&row[0]);
+            rows.push(row);
+        }
+        let said = packets::remarks(&ended.report).into_iter();
+        remarks.extend(said.chain([ended.verdict()]).map(|remark| named(&remark)));
+        let mut numbers = packets::numbers(&ended.report);
+        numbers.insert("seed".to_owned(), json!(seed));
+        numbers.insert("endpoints_late_ms_p99".to_owned(), json!(ended.late_ms_p99));
+        runs.push(numbers);
+    }
+    let is_held = |ended: &Ended| ended.report.timing.is_held() && ended.is_held();
+    Place {
+        words: "real sockets on an emulated network",
+        tables: vec![("Emulator", rows)],
+        remarks,
+        emulator: Some(json!({
+            "kernel": networks::kernel(),
+            "timing_held": ends.iter().all(is_held),
+            "runs": runs,
+        })),
+    }
+}
+
+impl Ended {
+    const fn is_held(&self) -> bool {
+        self.late_ms_p99 <= LATE_MAX_MS
+    }
+
+    fn verdict(&self) -> String {
+        let late = self.late_ms_p99;
+        if self.is_held() {
+            format!("endpoints were called in time: 99 % of turns at most {late:.2} ms late")
+        } else {
+            format!(
+                "the machine did not call the endpoints in time: 1 % of turns were more than {late:.2} ms late, so the latencies are the \
+                 machine's as much as the protocol's"
+            )
+        }
+    }
+}
+
+impl Args {
+    fn notes(&self) -> Result<Notes, Failure> {
+        let drop_log = self.drops.as_deref().map(DropLog::create).transpose();
+        let capture = self.pcap.as_deref().map(Capture::create).transpose();
+        Ok(Notes {
+            drop_log: drop_log.map_err(emulator_failed)?,
+            capture: capture.map_err(emulator_failed)?,
+        })
+    }
+}
