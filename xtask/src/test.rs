@@ -35,6 +35,7 @@ pub(crate) fn run(is_quick: bool) -> ExitCode {
     steps.step("fuzz targets, short", slow(fuzz));
     steps.step("examples", slow(examples));
     steps.step("demo", slow(demo));
+    steps.step("papers, quick", slow(papers));
     steps.finish()
 }
 
@@ -116,4 +117,37 @@ fn demo() -> StepResult {
     }
     print!("{output}");
     Err(format!("{complete} of 4 policies delivered everything"))
+}
+
+/// What the papers measured, on this machine's kernel, quickly: that each of it can be played and reported.
+fn papers() -> StepResult {
+    let run = ["run", "--quiet", "--package", "punctual-cli"];
+    let quick = ["--features", "rivals", "--", "lab", "reproduce", "all"];
+    let mut command = cargo_command();
+    command.args(run).args(quick).args(["--quick", "--json"]);
+    let words = "cargo run .. -- lab reproduce all --quick --json";
+    println!("   {words}");
+    let output = command
+        .output()
+        .map_err(|error| format!("`{words}` did not start: {error}"))?;
+    let error = String::from_utf8_lossy(&output.stderr);
+    // Bad input is all that it could be: no namespaces or devices here.
+    if output.status.code() == Some(2) {
+        return Ok(Done::Skipped(error.trim().to_owned()));
+    }
+    if !output.status.success() {
+        return Err(format!(
+            "`{words}` ended with {}: {}",
+            output.status,
+            error.trim()
+        ));
+    }
+    let count = String::from_utf8_lossy(&output.stdout)
+        .matches("\"verdict\"")
+        .count();
+    println!("   {count} verdicts");
+    if count == 0 {
+        return Err("nothing was reproduced".to_owned());
+    }
+    Ok(Done::Passed)
 }
