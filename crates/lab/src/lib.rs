@@ -14,6 +14,8 @@
 #[cfg(target_os = "linux")]
 pub mod arena;
 pub mod arm;
+#[cfg(target_os = "linux")]
+pub mod calibration;
 pub mod chance;
 pub mod channel;
 #[cfg(target_os = "linux")]

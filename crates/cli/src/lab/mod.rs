@@ -3,11 +3,14 @@
 //! `simulate.rs` and `replay.rs` say over which network; `network.rs` has what both can add to it, `workload.rs` what is
 //! sent, `measure.rs` runs it and reports. `scenario.rs` has all of that from a file; `thin_streams.rs` is a study of its own,
 //! `population.rs` shows synthetic clients.
-//! On the real kernel: `emulate/` plays a scenario, `inside.rs` runs programs, `packets.rs` says what became of packets,
-//! `scorecard/` compares transports (`arms/`) over networks (`networks.rs`), `reproduce/` repeats what papers measured.
+//! On the real kernel: `emulate/` plays a scenario, `inside.rs` runs programs, `calibrate.rs` holds the emulator against itself,
+//! `packets.rs` says what became of packets, `scorecard/` compares transports (`arms/`) over networks (`networks.rs`),
+//! `reproduce/` repeats what papers measured.
 
 #[cfg(target_os = "linux")]
 mod arms;
+#[cfg(target_os = "linux")]
+mod calibrate;
 #[cfg(target_os = "linux")]
 mod emulate;
 #[cfg(target_os = "linux")]
@@ -48,6 +51,8 @@ pub(crate) enum Command {
     #[cfg(target_os = "linux")]
     Emulate(Box<emulate::Args>),
     #[cfg(target_os = "linux")]
+    Calibrate(calibrate::Args),
+    #[cfg(target_os = "linux")]
     Run(Box<inside::RunArgs>),
     #[cfg(target_os = "linux")]
     Shell(Box<inside::ShellArgs>),
@@ -66,6 +71,8 @@ pub(crate) fn run(command: Command) -> Result<(), Failure> {
         Command::Reproduce(args) => reproduce::run(&args),
         #[cfg(target_os = "linux")]
         Command::Emulate(args) => emulate::run(&args),
+        #[cfg(target_os = "linux")]
+        Command::Calibrate(args) => calibrate::run(&args),
         #[cfg(target_os = "linux")]
         Command::Run(args) => inside::run(&args),
         #[cfg(target_os = "linux")]
