@@ -14,7 +14,7 @@ use std::time::Duration;
 pub use figures::{ArmFigures, Difference, on_time_difference, quantile_interval};
 pub use kernel::KernelCounts;
 
-use crate::arm::{Arm, ArmError, Contest, Entry, Phase, Played, Sender, play};
+use crate::arm::{Arm, ArmError, Contest, Entry, Phase, Played, Sender, Workload, play};
 use crate::channel::PathSpec;
 use crate::emulator::{
     Cable, Emulator, EmulatorError, EmulatorOptions, PathCounts, Report, Site, Timing,
@@ -26,7 +26,7 @@ const PORT: u16 = 7000;
 
 /// What is played, and over which network.
 #[derive(Debug, Clone)]
-pub struct Arena {
+pub struct Arena<W = Contest> {
     /// Each flow's path; forward is the way of the messages.
     pub paths: Vec<PathSpec>,
     /// A link that all flows of an arm share, in the way of the messages.
@@ -36,18 +36,18 @@ pub struct Arena {
     /// Repeats the fates.
     pub seed: u64,
     /// The messages.
-    pub contest: Contest,
+    pub contest: W,
 }
 
 /// How an arm did.
 #[derive(Debug, Clone)]
-pub struct ArmRun {
+pub struct ArmRun<P = Played> {
     /// Its name.
     pub name: String,
     /// How it is tuned.
     pub settings: String,
     /// What arrived when.
-    pub played: Played,
+    pub played: P,
     /// By flow: packets and bytes in the way of the messages, from the first message to the end.
     pub forward: Vec<PathCounts>,
     /// By flow: the same of the way back.
@@ -60,9 +60,9 @@ pub struct ArmRun {
 
 /// How all did.
 #[derive(Debug, Clone)]
-pub struct ArenaRun {
+pub struct ArenaRun<P = Played> {
     /// In the order of the arms.
-    pub arms: Vec<ArmRun>,
+    pub arms: Vec<ArmRun<P>>,
     /// Whether the machine kept the network's time.
     pub timing: Timing,
     /// When the messages began, since the network did.
@@ -111,7 +111,7 @@ impl std::error::Error for ArenaError {
     }
 }
 
-impl Arena {
+impl<W: Workload> Arena<W> {
     /// Lets the arms play. `watch` hears how far they are and can end it by returning false.
     ///
     /// # Errors
@@ -120,8 +120,8 @@ impl Arena {
         &self,
         arms: &[Box<dyn Arm>],
         mut watch: impl FnMut(Phase) -> bool,
-    ) -> Result<ArenaRun, ArenaError> {
-        let sender = match self.contest.task.sender {
+    ) -> Result<ArenaRun<W::Played>, ArenaError> {
+        let sender = match self.contest.task().sender {
             Sender::Server => Site::Server,
             Sender::Client => Site::Client,
         };
@@ -219,7 +219,7 @@ impl Arena {
 
     /// How long it takes at most, once connected.
     pub fn length(&self) -> Duration {
-        self.contest.length() + self.contest.drain
+        self.contest.length() + self.contest.drain()
     }
 }
 
