@@ -29,5 +29,7 @@ pub mod scenario;
 pub mod simulate;
 pub mod stats;
 pub mod storm;
+#[cfg(unix)]
+pub mod tcp_trace;
 pub mod trace;
 pub mod world;

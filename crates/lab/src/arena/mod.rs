@@ -1,9 +1,11 @@
 //! Contests over an emulated network: every arm in a cable of its own, the same paths for all, and what it cost them.
 //!
-//! `kernel.rs` reads what the kernels' TCP counted, `figures.rs` makes numbers with intervals of what arrived.
+//! `kernel.rs` reads what the kernels' TCP counted, `tap.rs` keeps TCP's packets, `figures.rs` makes numbers with intervals of
+//! what arrived.
 
 mod figures;
 mod kernel;
+mod tap;
 
 #[cfg(test)]
 mod tests;
@@ -19,7 +21,9 @@ use crate::channel::PathSpec;
 use crate::emulator::{
     Cable, Emulator, EmulatorError, EmulatorOptions, PathCounts, Report, Site, Timing,
 };
+use crate::tcp_trace::Packet;
 use crate::world::{Forward, LinkSpec};
+use tap::Tap;
 
 /// Where every arm's server listens: each has namespaces of its own.
 const PORT: u16 = 7000;
@@ -37,6 +41,8 @@ pub struct Arena<W = Contest> {
     pub seed: u64,
     /// The messages.
     pub contest: W,
+    /// Whether the packets of arms over TCP are kept for [`tcp_trace`](crate::tcp_trace).
+    pub is_traced: bool,
 }
 
 /// How an arm did.
@@ -56,6 +62,8 @@ pub struct ArmRun<P = Played> {
     pub kernel: KernelCounts,
     /// Packets that were dropped though the network would not have: the machine's fault.
     pub spoilt_packets: u64,
+    /// The packets of its TCP, when they were to be kept, connecting among them. Times are since the network began.
+    pub packets: Vec<Packet>,
 }
 
 /// How all did.
@@ -121,6 +129,7 @@ impl<W: Workload> Arena<W> {
         arms: &[Box<dyn Arm>],
         mut watch: impl FnMut(Phase) -> bool,
     ) -> Result<ArenaRun<W::Played>, ArenaError> {
+        let taps: Vec<_> = arms.iter().map(|_| Tap::default()).collect();
         let sender = match self.contest.task().sender {
             Sender::Server => Site::Server,
             Sender::Client => Site::Client,
@@ -134,9 +143,10 @@ impl<W: Workload> Arena<W> {
             link: self.link,
             seed: self.seed,
             mtu: self.mtu,
-            cables: (arms.iter())
-                .map(|arm| Cable {
+            cables: (arms.iter().zip(&taps))
+                .map(|(arm, tap)| Cable {
                     stack: arm.stack(),
+                    observer: self.is_traced.then(|| tap.observer()),
                     ..Cable::default()
                 })
                 .collect(),
@@ -207,6 +217,7 @@ impl<W: Workload> Arena<W> {
                     kernel: (begin.1.get(cable))
                         .map_or_else(KernelCounts::default, |before| after[cable].since(before)),
                     spoilt_packets: end.overflowed + end.refused,
+                    packets: taps[cable].take(),
                 }
             });
         Ok(ArenaRun {

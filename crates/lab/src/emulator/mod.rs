@@ -12,7 +12,7 @@
 //! ends, the kernel takes them away.
 //!
 //! `namespace.rs` makes and enters namespaces, `network.rs` is the pure part (which packet goes where, when), `forwarder.rs` the
-//! thread that moves packets, `process.rs` runs programs, `files.rs` what is written down on request, `packet.rs` reads headers, `timing.rs` says whether the
+//! thread that moves packets, `process.rs` runs programs, `files.rs` what is written down on request, `observer.rs` whoever else looks at packets, `packet.rs` reads headers, `timing.rs` says whether the
 //! machine kept up.
 
 mod error;
@@ -20,6 +20,7 @@ mod files;
 mod forwarder;
 mod namespace;
 mod network;
+mod observer;
 mod packet;
 mod process;
 mod timing;
@@ -35,6 +36,8 @@ pub use error::EmulatorError;
 pub use files::{Capture, DropLog};
 pub use namespace::{Namespace, Privilege, acquire_privilege};
 pub use network::{Counts, PathCounts, SITES, Site};
+pub use observer::Observer;
+pub(crate) use packet::tcp_of;
 pub use process::{Process, contained};
 pub use timing::Timing;
 
@@ -80,6 +83,8 @@ pub struct Cable {
     pub drop_log: Option<DropLog>,
     /// Where to write down all packets.
     pub capture: Option<Capture>,
+    /// Who else looks at all packets.
+    pub observer: Option<Box<dyn Observer>>,
 }
 
 /// A running network.

@@ -170,6 +170,7 @@ impl Args {
                 drain: DRAIN_MIN.max(deadline * 3),
                 seed: self.seed,
             },
+            is_traced: false,
         }
     }
 }
