@@ -137,6 +137,8 @@ pub struct Refused;
 pub struct Stack {
     /// Congestion control of TCP on the routes; None for arms without TCP.
     pub congestion_control: Option<String>,
+    /// Segments that TCP sends before the first acknowledgement, and at most after a pause; None: as the kernel has it, 10.
+    pub initial_window: Option<u32>,
     /// Names below `/proc/sys/net/ipv4/`, with their values.
     pub sysctls: Vec<(&'static str, String)>,
 }
