@@ -3,6 +3,7 @@
 //! [`channel`] decides the fate of every packet; [`trace`] reads recorded networks into such channels and [`profile`]
 //! names built-in ones; [`stats`] turns latencies into quantiles and intervals, [`report`] into pages and tables.
 //! [`genie`] says what no sender can beat over a channel.
+//! [`game`] is a game of tanks and what its players see of each other; `tcp_trace` says from packets what TCP did to a game.
 //! [`world`] runs the shipping protocol over such channels and shared links in virtual time; [`rival`] is what it shares them
 //! with; [`simulate`] is the workload that measures it.
 //! [`scenario`] reads files that describe several streams in many sessions, draws their messages and counts what becomes of them.
@@ -20,6 +21,7 @@ pub mod chance;
 pub mod channel;
 #[cfg(target_os = "linux")]
 pub mod emulator;
+pub mod game;
 pub mod genie;
 pub mod population;
 pub mod profile;
@@ -31,5 +33,7 @@ pub mod scenario;
 pub mod simulate;
 pub mod stats;
 pub mod storm;
+#[cfg(unix)]
+pub mod tcp_trace;
 pub mod trace;
 pub mod world;

@@ -177,6 +177,7 @@ impl Place {
             },
             drop_log: drop_log.map_err(emulator_failed)?,
             capture: capture.map_err(emulator_failed)?,
+            observer: None,
         };
         let options = EmulatorOptions {
             paths: vec![path.clone(); self.clients as usize],

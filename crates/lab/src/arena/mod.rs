@@ -1,9 +1,11 @@
 //! Contests over an emulated network: every arm in a cable of its own, the same paths for all, and what it cost them.
 //!
-//! `kernel.rs` reads what the kernels' TCP counted, `figures.rs` makes numbers with intervals of what arrived.
+//! `kernel.rs` reads what the kernels' TCP counted, `tap.rs` keeps TCP's packets, `figures.rs` makes numbers with intervals of
+//! what arrived.
 
 mod figures;
 mod kernel;
+mod tap;
 
 #[cfg(test)]
 mod tests;
@@ -14,19 +16,21 @@ use std::time::Duration;
 pub use figures::{ArmFigures, Difference, on_time_difference, quantile_interval};
 pub use kernel::KernelCounts;
 
-use crate::arm::{Arm, ArmError, Contest, Entry, Phase, Played, Sender, play};
+use crate::arm::{Arm, ArmError, Contest, Entry, Phase, Played, Sender, Workload, play};
 use crate::channel::PathSpec;
 use crate::emulator::{
     Cable, Emulator, EmulatorError, EmulatorOptions, PathCounts, Report, Site, Timing,
 };
+use crate::tcp_trace::Packet;
 use crate::world::{Forward, LinkSpec};
+use tap::Tap;
 
 /// Where every arm's server listens: each has namespaces of its own.
 const PORT: u16 = 7000;
 
 /// What is played, and over which network.
 #[derive(Debug, Clone)]
-pub struct Arena {
+pub struct Arena<W = Contest> {
     /// Each flow's path; forward is the way of the messages.
     pub paths: Vec<PathSpec>,
     /// A link that all flows of an arm share, in the way of the messages.
@@ -36,18 +40,20 @@ pub struct Arena {
     /// Repeats the fates.
     pub seed: u64,
     /// The messages.
-    pub contest: Contest,
+    pub contest: W,
+    /// Whether the packets of arms over TCP are kept for [`tcp_trace`](crate::tcp_trace).
+    pub is_traced: bool,
 }
 
 /// How an arm did.
 #[derive(Debug, Clone)]
-pub struct ArmRun {
+pub struct ArmRun<P = Played> {
     /// Its name.
     pub name: String,
     /// How it is tuned.
     pub settings: String,
     /// What arrived when.
-    pub played: Played,
+    pub played: P,
     /// By flow: packets and bytes in the way of the messages, from the first message to the end.
     pub forward: Vec<PathCounts>,
     /// By flow: the same of the way back.
@@ -56,13 +62,15 @@ pub struct ArmRun {
     pub kernel: KernelCounts,
     /// Packets that were dropped though the network would not have: the machine's fault.
     pub spoilt_packets: u64,
+    /// The packets of its TCP, when they were to be kept, connecting among them. Times are since the network began.
+    pub packets: Vec<Packet>,
 }
 
 /// How all did.
 #[derive(Debug, Clone)]
-pub struct ArenaRun {
+pub struct ArenaRun<P = Played> {
     /// In the order of the arms.
-    pub arms: Vec<ArmRun>,
+    pub arms: Vec<ArmRun<P>>,
     /// Whether the machine kept the network's time.
     pub timing: Timing,
     /// When the messages began, since the network did.
@@ -111,7 +119,7 @@ impl std::error::Error for ArenaError {
     }
 }
 
-impl Arena {
+impl<W: Workload> Arena<W> {
     /// Lets the arms play. `watch` hears how far they are and can end it by returning false.
     ///
     /// # Errors
@@ -120,8 +128,9 @@ impl Arena {
         &self,
         arms: &[Box<dyn Arm>],
         mut watch: impl FnMut(Phase) -> bool,
-    ) -> Result<ArenaRun, ArenaError> {
-        let sender = match self.contest.task.sender {
+    ) -> Result<ArenaRun<W::Played>, ArenaError> {
+        let taps: Vec<_> = arms.iter().map(|_| Tap::default()).collect();
+        let sender = match self.contest.task().sender {
             Sender::Server => Site::Server,
             Sender::Client => Site::Client,
         };
@@ -134,9 +143,10 @@ impl Arena {
             link: self.link,
             seed: self.seed,
             mtu: self.mtu,
-            cables: (arms.iter())
-                .map(|arm| Cable {
+            cables: (arms.iter().zip(&taps))
+                .map(|(arm, tap)| Cable {
                     stack: arm.stack(),
+                    observer: self.is_traced.then(|| tap.observer()),
                     ..Cable::default()
                 })
                 .collect(),
@@ -207,6 +217,7 @@ impl Arena {
                     kernel: (begin.1.get(cable))
                         .map_or_else(KernelCounts::default, |before| after[cable].since(before)),
                     spoilt_packets: end.overflowed + end.refused,
+                    packets: taps[cable].take(),
                 }
             });
         Ok(ArenaRun {
@@ -219,7 +230,7 @@ impl Arena {
 
     /// How long it takes at most, once connected.
     pub fn length(&self) -> Duration {
-        self.contest.length() + self.contest.drain
+        self.contest.length() + self.contest.drain()
     }
 }
 

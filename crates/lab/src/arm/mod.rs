@@ -6,15 +6,22 @@
 //! [`Task`]; messages begin with a stamp, which the arm need not know of.
 //!
 //! Everything that is measured is measured outside of the arms: latency by the stamps, bytes and packets by the network.
-//! `contest.rs` plays messages through several arms at once. `tcp.rs` is the arm that every kernel has; `sockets.rs` is what arms
+//! `play.rs` plays a [`Workload`] through several arms at once: `workload.rs` says what one is and has the general one, `contest.rs`
+//! the simplest, `stamp.rs` what messages say of themselves. `tcp.rs` is the arm that every kernel has; `sockets.rs` is what arms
 //! over UDP share: many sockets and one wait.
 
 #[cfg(unix)]
 mod contest;
 mod places;
+#[cfg(unix)]
+mod play;
 mod sockets;
 #[cfg(unix)]
+mod stamp;
+#[cfg(unix)]
 mod tcp;
+#[cfg(unix)]
+mod workload;
 
 #[cfg(all(test, unix))]
 mod tests;
@@ -24,11 +31,17 @@ use std::io;
 use std::time::{Duration, Instant};
 
 #[cfg(unix)]
-pub use contest::{Contest, Entry, MESSAGE_MIN, NEVER, Phase, Played, play};
+pub use contest::{Contest, Played};
 pub use places::Places;
+#[cfg(unix)]
+pub use play::{Entry, Phase, play};
 pub use sockets::{Datagrams, SocketId};
 #[cfg(unix)]
+pub use stamp::{MESSAGE_MIN, NEVER};
+#[cfg(unix)]
 pub use tcp::Tcp;
+#[cfg(unix)]
+pub use workload::{Due, Exchange, Planned, Script, Way, Workload};
 
 /// A transport with its settings.
 pub trait Arm: Send + Sync {
@@ -124,6 +137,8 @@ pub struct Refused;
 pub struct Stack {
     /// Congestion control of TCP on the routes; None for arms without TCP.
     pub congestion_control: Option<String>,
+    /// Segments that TCP sends before the first acknowledgement, and at most after a pause; None: as the kernel has it, 10.
+    pub initial_window: Option<u32>,
     /// Names below `/proc/sys/net/ipv4/`, with their values.
     pub sysctls: Vec<(&'static str, String)>,
 }

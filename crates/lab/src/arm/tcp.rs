@@ -27,12 +27,13 @@ const CONNECT_BATCH: usize = 64;
 const LISTENER: Token = Token(usize::MAX);
 
 /// Kernel TCP with a congestion control and settings.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 pub struct Tcp {
     name: &'static str,
     about: &'static str,
     control: &'static str,
     sysctls: &'static [(&'static str, &'static str)],
+    initial_window: Option<u32>,
 }
 
 /// Linux of about 2008: no SACK, no tail loss probe, no early retransmit. (Without SACK there is no RACK either.)
@@ -42,8 +43,16 @@ const STACK_2008_THIN: [(&str, &str); 3] = [
     STACK_2008[1],
     ("tcp_thin_linear_timeouts", "1"),
 ];
+/// What servers had that were traced in 2004.
+const STACK_2006: [(&str, &str); 3] = [STACK_2008[0], STACK_2008[1], ("tcp_timestamps", "0")];
+const NO_RESTART: (&str, &str) = ("tcp_slow_start_after_idle", "0");
+const STACK_2006_NO_RESTART: [(&str, &str); 4] =
+    [STACK_2006[0], STACK_2006[1], STACK_2006[2], NO_RESTART];
 
 impl Tcp {
+    /// Bytes that go before each message on a connection: its length.
+    pub const FRAMING_BYTES: u64 = 4;
+
     /// Every kind.
     pub const ALL: [Self; 6] = [
         Self::new(
@@ -84,6 +93,36 @@ impl Tcp {
         ),
     ];
 
+    /// TCP as it was around 2006, and as today, each with and without a small window after a pause. Not among [`Self::ALL`], since
+    /// nobody would choose the old ones; for claims about them.
+    pub const OF_TWO_AGES: [Self; 4] = [
+        Self {
+            initial_window: Some(2),
+            ..Self::new(
+                "tcp-2006",
+                "NewReno without SACK, tail loss probes, early retransmit and timestamps, initial window 2",
+                "reno",
+                &STACK_2006,
+            )
+        },
+        Self {
+            initial_window: Some(2),
+            ..Self::new(
+                "tcp-2006-no-restart",
+                "as tcp-2006, the window kept over pauses",
+                "reno",
+                &STACK_2006_NO_RESTART,
+            )
+        },
+        Self::ALL[0],
+        Self::new(
+            "tcp-cubic-no-restart",
+            "as tcp-cubic, the window kept over pauses",
+            "cubic",
+            &[NO_RESTART],
+        ),
+    ];
+
     const fn new(
         name: &'static str,
         about: &'static str,
@@ -95,6 +134,7 @@ impl Tcp {
             about,
             control,
             sysctls,
+            initial_window: None,
         }
     }
 }
@@ -112,6 +152,7 @@ impl Arm for Tcp {
         let sysctls = self.sysctls.iter();
         Stack {
             congestion_control: Some(self.control.to_owned()),
+            initial_window: self.initial_window,
             sysctls: sysctls
                 .map(|&(name, value)| (name, value.to_owned()))
                 .collect(),

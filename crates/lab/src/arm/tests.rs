@@ -1,7 +1,10 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddrV4};
 use std::time::{Duration, Instant};
 
-use super::{Arm, Contest, Datagrams, Entry, NEVER, Places, Sender, Task, Tcp, play};
+use super::{
+    Arm, Contest, Datagrams, Due, Entry, NEVER, Places, Planned, Script, Sender, Task, Tcp,
+    Workload, play,
+};
 
 #[test]
 fn a_flow_is_told_by_its_address() {
@@ -86,6 +89,118 @@ fn every_message_of_a_contest_arrives_once() {
             assert_eq!((played.refused, played.unconnected), (0, 0));
         }
     }
+}
+
+fn script(messages: [Vec<Vec<Planned>>; 2], is_relayed: bool) -> Script {
+    Script {
+        task: Task {
+            sender: Sender::Server,
+            message_bytes: 60,
+            interval: Duration::from_millis(10),
+            deadline: Duration::from_millis(100),
+            on_time: 0.999,
+            rtt: Duration::from_millis(1),
+        },
+        messages,
+        is_relayed,
+        connect_max: Duration::from_secs(10),
+        drain: Duration::from_millis(100),
+    }
+}
+
+fn planned(messages: &[(u64, u32)]) -> Vec<Planned> {
+    let plan = |&(ms, bytes): &(u64, u32)| Planned {
+        at: Duration::from_millis(ms),
+        bytes,
+    };
+    messages.iter().map(plan).collect()
+}
+
+#[test]
+fn a_script_is_played_in_the_order_of_time() {
+    let messages = [
+        vec![planned(&[(1, 30), (7, 31)]), planned(&[(3, 32)])],
+        vec![Vec::new(); 2],
+    ];
+    let script = script(messages, false);
+    let order: Vec<_> = script
+        .dues(Sender::Server, 2)
+        .map(
+            |Due {
+                 flow,
+                 number,
+                 bytes,
+                 ..
+             }| (flow, number, bytes),
+        )
+        .collect();
+    assert_eq!(order, [(0, 0, 30), (1, 0, 32), (0, 1, 31)]);
+    assert_eq!(script.dues(Sender::Server, 1).count(), 2);
+    assert_eq!(script.length(), Duration::from_millis(7));
+    assert_eq!(script.messages(Sender::Client, 1), 0);
+}
+
+#[test]
+fn a_contest_has_one_message_of_each_flow_in_each_interval() {
+    let contest = Contest {
+        task: script(Default::default(), false).task,
+        messages: 3,
+        connect_max: Duration::ZERO,
+        drain: Duration::ZERO,
+        seed: 1,
+    };
+    let dues: Vec<_> = contest.dues(Sender::Server, 4).collect();
+    assert_eq!(dues.len(), 12);
+    assert!(dues.is_sorted_by_key(|due| due.at));
+    for due in dues {
+        assert_eq!(due.at.as_millis() as u32 / 10, due.number);
+    }
+    assert_eq!(contest.dues(Sender::Client, 4).count(), 0);
+}
+
+/// Three clients send messages of their own sizes; the server passes each on to the two others, and sends some of its own.
+#[test]
+fn what_is_passed_on_reaches_all_others_once() {
+    let clients = [(5, 20), (6, 60), (20, 2000)];
+    let messages = [
+        vec![planned(&[(10, 100)]), vec![], vec![]],
+        vec![planned(&clients), planned(&clients[..1]), vec![]],
+    ];
+    let entries = [Entry {
+        arm: &Tcp::ALL[0],
+        places: Places::loopback(45_341, 3),
+        enter: &|_| Ok(()),
+    }];
+    let played = play(&script(messages, true), &entries, |_| true).unwrap();
+    let exchange = &played[0];
+    let arrived = |latencies: &Vec<u32>| {
+        assert!(latencies.iter().all(|&latency| latency != NEVER));
+        latencies.len()
+    };
+    for (way, expected) in exchange.ways.iter().zip([[1, 0, 0], [3, 1, 0]]) {
+        assert_eq!(
+            way.latencies_us.iter().map(arrived).collect::<Vec<_>>(),
+            expected
+        );
+        assert_eq!(
+            way.sent_us.iter().map(arrived).collect::<Vec<_>>(),
+            expected
+        );
+        assert_eq!((way.refused, way.duplicates, way.corrupt), (0, 0, 0));
+    }
+    assert!(exchange.ways[1].sent_us[0][2] >= 20_000);
+    for (to, from) in [(0, 1), (1, 0), (2, 0), (2, 1)] {
+        let passed_on = &exchange.relayed_us[to][from];
+        assert_eq!(arrived(passed_on), [3, 1, 0][from], "{from} to {to}");
+        // It cannot be there before the server had it.
+        let first = exchange.ways[1].latencies_us[from].iter();
+        assert!(first.zip(passed_on).all(|(first, second)| first <= second));
+    }
+    assert!(
+        exchange.relayed_us[0][0]
+            .iter()
+            .all(|&latency| latency == NEVER)
+    );
 }
 
 #[test]

@@ -182,6 +182,26 @@ struct Lane {
     cable: Cable,
 }
 
+impl Cable {
+    /// To all who look on.
+    fn show(
+        &mut self,
+        start: SystemTime,
+        now_ns: u64,
+        site: Site,
+        packet: &[u8],
+    ) -> Result<(), EmulatorError> {
+        let at = Duration::from_nanos(now_ns);
+        if let Some(observer) = &mut self.observer {
+            observer.on_packet(at, site, packet);
+        }
+        match &mut self.capture {
+            Some(capture) => capture.record(site, at, start, packet),
+            None => Ok(()),
+        }
+    }
+}
+
 struct Forwarder {
     begin: Begin,
     poll: Poll,
@@ -253,9 +273,7 @@ impl Forwarder {
             if verdict == Verdict::Foreign {
                 continue;
             }
-            if let Some(capture) = &mut lane.cable.capture {
-                capture.record(site, Duration::from_nanos(now_ns), self.begin.time, packet)?;
-            }
+            lane.cable.show(self.begin.time, now_ns, site, packet)?;
             if let (Verdict::Dropped(client, why), Some(log)) = (verdict, &mut lane.cable.drop_log)
             {
                 log.record(now_ns / 1000, site, client, why, packet)?;
@@ -276,10 +294,7 @@ impl Forwarder {
                 let to = from.other();
                 self.timing.lateness.record((now_ns - due_ns) / 1000);
                 let is_taken = lane.devices[to as usize].send(packet).is_ok();
-                if let Some(capture) = &mut lane.cable.capture {
-                    let at = Duration::from_nanos(now_ns);
-                    capture.record(to, at, self.begin.time, packet)?;
-                }
+                lane.cable.show(self.begin.time, now_ns, to, packet)?;
                 lane.network.counts.refused += u64::from(!is_taken);
             }
         }

@@ -12,8 +12,9 @@
 //! ends, the kernel takes them away.
 //!
 //! `namespace.rs` makes and enters namespaces, `network.rs` is the pure part (which packet goes where, when), `forwarder.rs` the
-//! thread that moves packets, `process.rs` runs programs, `downloads.rs` has TCP flows to compete with, `files.rs` what is written down on request, `packet.rs` reads headers, `timing.rs` says whether the
-//! machine kept up, `precedence.rs` helps it to.
+//! thread that moves packets, `process.rs` runs programs, `downloads.rs` has TCP flows to compete with, `files.rs` what is written
+//! down on request, `observer.rs` whoever else looks at packets, `packet.rs` reads headers, `timing.rs` says whether the machine kept
+//! up, `precedence.rs` helps it to.
 
 mod downloads;
 mod error;
@@ -21,6 +22,7 @@ mod files;
 mod forwarder;
 mod namespace;
 mod network;
+mod observer;
 mod packet;
 mod precedence;
 mod process;
@@ -38,6 +40,8 @@ pub use error::EmulatorError;
 pub use files::{Capture, DropLog};
 pub use namespace::{Namespace, Privilege, acquire_privilege};
 pub use network::{Counts, PathCounts, SITES, Site};
+pub use observer::Observer;
+pub(crate) use packet::tcp_of;
 pub use precedence::{give_up_precedence, take_precedence};
 pub use process::{Process, contained};
 pub use timing::Timing;
@@ -84,6 +88,8 @@ pub struct Cable {
     pub drop_log: Option<DropLog>,
     /// Where to write down all packets.
     pub capture: Option<Capture>,
+    /// Who else looks at all packets.
+    pub observer: Option<Box<dyn Observer>>,
 }
 
 /// A running network.

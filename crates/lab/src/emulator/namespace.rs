@@ -155,19 +155,19 @@ fn make_here(
 
 /// What `ip` is to do. All clients' addresses are local ones, without being listed.
 fn addresses(site: Site, stack: &Stack) -> String {
-    let control = congestion_control(stack);
+    let tcp = route_options(stack);
     let (own, clients) = match site {
         Site::Client => (FIRST_CLIENT, "route add local 10.128.0.0/9 dev lo\n"),
         Site::Server => (SERVER, ""),
     };
     format!(
-        "link set lo up\nlink set {DEVICE} txqueuelen {DEVICE_QUEUE}\naddress add {own}/32 dev {DEVICE}\nroute add default dev {DEVICE} src {own}{control}\n{clients}"
+        "link set lo up\nlink set {DEVICE} txqueuelen {DEVICE_QUEUE}\naddress add {own}/32 dev {DEVICE}\nroute add default dev {DEVICE} src {own}{tcp}\n{clients}"
     )
 }
 
 /// The same for IPv6.
 fn addresses_v6(site: Site, stack: &Stack) -> String {
-    let control = congestion_control(stack);
+    let tcp = route_options(stack);
     let (own, clients) = match site {
         Site::Client => (
             Ipv6Addr::from_bits(CLIENTS_V6.to_bits() + 1),
@@ -176,13 +176,17 @@ fn addresses_v6(site: Site, stack: &Stack) -> String {
         Site::Server => (SERVER_V6, String::new()),
     };
     format!(
-        "address add {own}/128 dev {DEVICE} nodad\nroute add default dev {DEVICE} src {own}{control}\n{clients}"
+        "address add {own}/128 dev {DEVICE} nodad\nroute add default dev {DEVICE} src {own}{tcp}\n{clients}"
     )
 }
 
-fn congestion_control(stack: &Stack) -> String {
+/// What a route says of TCP.
+fn route_options(stack: &Stack) -> String {
     let control = stack.congestion_control.as_ref();
-    control.map_or(String::new(), |name| format!(" congctl {name}"))
+    let control = control.map(|name| format!(" congctl {name}"));
+    let window = stack.initial_window;
+    let window = window.map(|segments| format!(" initcwnd {segments}"));
+    control.unwrap_or_default() + &window.unwrap_or_default()
 }
 
 fn ip(family: &str, lines: &str) -> Result<(), EmulatorError> {

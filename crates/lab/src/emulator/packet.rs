@@ -4,7 +4,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use super::{FIRST_CLIENT, SERVER};
+use super::{FIRST_CLIENT, SERVER, Site};
 
 /// The least that an IPv4 host must take (RFC 791).
 pub(super) const MTU_MIN: u16 = 576;
@@ -97,6 +97,21 @@ impl Header {
             _ => "other",
         }
     }
+}
+
+/// Of a TCP packet between the server and a client: which side sent it, whose it is, and what follows the IP header.
+pub(crate) fn tcp_of(packet: &[u8]) -> Option<(Site, u32, &[u8])> {
+    let header = Header::read(packet).filter(|header| header.protocol == TCP)?;
+    let (from, client) = if is_server(header.source) {
+        (Site::Server, client_of(header.destination))
+    } else {
+        (Site::Client, client_of(header.source))
+    };
+    Some((
+        from,
+        u32::try_from(client?).ok()?,
+        packet.get(header.len..)?,
+    ))
 }
 
 /// Which client, from 0 on, has this address; None: it is nobody's.

@@ -361,8 +361,8 @@ fn files_tell_of_every_packet() {
 #[test]
 fn a_kernel_setting_that_does_not_exist_is_named() {
     let stack = Stack {
-        congestion_control: None,
         sysctls: vec![("tcp_telepathy", "1".to_owned())],
+        ..Stack::default()
     };
     let cables = vec![Cable {
         stack,

@@ -85,28 +85,43 @@ pub fn wilson(hits: u64, of: u64) -> Interval {
 /// 95 % interval of the share over all clusters, by drawing whole clusters with replacement (percentile bootstrap with
 /// `rounds` draws, at most 100,000). None with fewer than two clusters.
 pub fn resample(clusters: &[Cluster], rounds: u32, seed: u64) -> Option<Interval> {
-    if clusters.len() < 2 || rounds == 0 {
+    bootstrap(clusters.len(), rounds, seed, |drawn| {
+        let (mut hits, mut of) = (0, 0);
+        for &place in drawn {
+            hits += clusters[place].hits;
+            of += clusters[place].of;
+        }
+        if of == 0 {
+            0.0
+        } else {
+            hits as f64 / of as f64
+        }
+    })
+}
+
+/// 95 % interval of any number over groups: `statistic` gets the places of the groups of a draw, some of them several times. Rounds and
+/// None as in [`resample`].
+pub fn bootstrap(
+    groups: usize,
+    rounds: u32,
+    seed: u64,
+    mut statistic: impl FnMut(&[usize]) -> f64,
+) -> Option<Interval> {
+    if groups < 2 || rounds == 0 {
         return None;
     }
     let chance = Chance::new(seed, 0);
-    let mut shares: Vec<f64> = (0..u64::from(rounds.min(100_000)))
+    let mut drawn = vec![0; groups];
+    let mut values: Vec<f64> = (0..u64::from(rounds.min(100_000)))
         .map(|round| {
-            let (mut hits, mut of) = (0, 0);
-            for i in 0..clusters.len() as u64 {
-                let drawn = chance.below(clusters.len() as u64, Purpose::Resample, round, i);
-                let cluster = clusters[drawn as usize];
-                hits += cluster.hits;
-                of += cluster.of;
+            for (place, drawn) in (0..).zip(&mut drawn) {
+                *drawn = chance.below(groups as u64, Purpose::Resample, round, place) as usize;
             }
-            if of == 0 {
-                0.0
-            } else {
-                hits as f64 / of as f64
-            }
+            statistic(&drawn)
         })
         .collect();
-    shares.sort_by(f64::total_cmp);
-    let at = |q: f64| shares[(q * (shares.len() - 1) as f64).round() as usize];
+    values.sort_by(f64::total_cmp);
+    let at = |q: f64| values[(q * (values.len() - 1) as f64).round() as usize];
     Some(Interval {
         low: at(0.025),
         high: at(0.975),

@@ -84,7 +84,7 @@ pub(super) fn by_name(name: &str) -> Result<Box<dyn Arm>, Failure> {
         )?));
     }
     if let Some(tcp) = Tcp::ALL.iter().find(|tcp| tcp.name() == name) {
-        return Ok(Box::new(tcp.clone()));
+        return Ok(Box::new(*tcp));
     }
     if let Some(rival) = rival(name)? {
         return Ok(rival);

@@ -64,6 +64,7 @@ pub(super) fn start(scenario: &Scenario, seed: u64, notes: Notes) -> Result<Emul
             },
             drop_log: notes.drop_log,
             capture: notes.capture,
+            ..Cable::default()
         }],
     })
     .map_err(emulator_failed)

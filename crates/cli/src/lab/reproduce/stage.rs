@@ -59,6 +59,7 @@ impl Stage {
                 drain: play.drain,
                 seed: self.seed,
             },
+            is_traced: false,
         }
     }
 

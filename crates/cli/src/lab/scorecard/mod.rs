@@ -190,6 +190,7 @@ impl Args {
                 drain: DRAIN_MIN.max(deadline * 3),
                 seed: self.seed,
             },
+            is_traced: false,
         }
     }
 }

@@ -1,0 +1,385 @@
+//! Plays the same messages through several arms at the same time, and takes down what arrived when.
+//!
+//! Each arm has two threads, one a side. When all have connected (or had time to), a common beginning is set: every message is
+//! sent at the same instant through every arm, so that all meet the same network. Latency is from the call of
+//! [`Side::send`] to the arrival of the whole message, on this machine's clock, which both sides share.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::thread::{self, ScopedJoinHandle};
+use std::time::{Duration, Instant};
+
+use rustix::time::{ClockId, clock_gettime};
+
+use super::stamp::{Arrivals, NEVER, Pen, Stamp, micros};
+use super::{Arm, ArmError, Exchange, Places, Sender, Side, Way, Workload};
+
+/// An arm, and where it plays.
+pub struct Entry<'a> {
+    /// The arm.
+    pub arm: &'a dyn Arm,
+    /// Where its sides are.
+    pub places: Places,
+    /// Moves a side's thread to where it belongs (a network namespace), before the side is made.
+    pub enter: &'a (dyn Fn(Sender) -> std::io::Result<()> + Sync),
+}
+
+/// Between the last connection and the first message.
+const SETTLE: Duration = Duration::from_millis(200);
+/// Longest time between two looks at what other threads say.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// What the threads of a run know of each other.
+struct Board {
+    /// The beginning of time.
+    base: Instant,
+    /// By arm, then by side: connected flows.
+    ready: Vec<[AtomicU32; 2]>,
+    /// Nanoseconds after `base` of the first message; 0: not known yet.
+    begin_ns: AtomicU64,
+    is_stopped: AtomicBool,
+}
+
+/// What a run tells while it lasts.
+#[derive(Debug, Clone, Copy)]
+pub enum Phase {
+    /// So many of all flows are connected.
+    Connecting(u32),
+    /// The messages begin at this instant.
+    Begins(Instant),
+    /// Messages have been sent for so long.
+    Sending(Duration),
+}
+
+/// Plays it. `watch` hears how far it is, about fifty times a second, and can end it by returning false.
+///
+/// # Errors
+/// When a side of an arm cannot be made or fails as a whole.
+pub fn play<W: Workload>(
+    workload: &W,
+    entries: &[Entry<'_>],
+    mut watch: impl FnMut(Phase) -> bool,
+) -> Result<Vec<W::Played>, ArmError> {
+    let board = Board {
+        base: Instant::now(),
+        ready: entries.iter().map(|_| Default::default()).collect(),
+        begin_ns: AtomicU64::new(0),
+        is_stopped: AtomicBool::new(false),
+    };
+    let board = &board;
+    let exchanges = thread::scope(|scope| {
+        let mut threads = Vec::new();
+        for (number, entry) in entries.iter().enumerate() {
+            for side in SIDES {
+                let player = Player {
+                    workload,
+                    entry,
+                    board,
+                    number,
+                    side,
+                };
+                let name = format!("{} {}", entry.arm.name(), side.name());
+                let thread = thread::Builder::new()
+                    .name(name)
+                    .spawn_scoped(scope, move || player.run());
+                match thread {
+                    Ok(thread) => threads.push(thread),
+                    Err(error) => {
+                        board.is_stopped.store(true, Ordering::Relaxed);
+                        return Err(ArmError::system("starting a thread")(error));
+                    }
+                }
+            }
+        }
+        conduct(workload, entries, board, &mut watch);
+        collect(threads)
+    })?;
+    let played = exchanges.into_iter();
+    Ok(played.map(|exchange| workload.played(exchange)).collect())
+}
+
+/// In the order of their numbers.
+const SIDES: [Sender; 2] = [Sender::Server, Sender::Client];
+
+/// The calling thread's part: says when it begins, and waits for the end.
+fn conduct<W: Workload>(
+    workload: &W,
+    entries: &[Entry<'_>],
+    board: &Board,
+    watch: &mut impl FnMut(Phase) -> bool,
+) {
+    let flows: u32 = entries.iter().map(|entry| entry.places.flows()).sum();
+    let give_up = board.base + workload.connect_max();
+    loop {
+        let ready = board
+            .ready
+            .iter()
+            .map(|[a, b]| a.load(Ordering::Relaxed).min(b.load(Ordering::Relaxed)));
+        let ready: u32 = ready.sum();
+        if board.is_stopped.load(Ordering::Relaxed) {
+            return;
+        }
+        if !watch(Phase::Connecting(ready)) {
+            board.is_stopped.store(true, Ordering::Relaxed);
+            return;
+        }
+        if ready >= flows || Instant::now() > give_up {
+            break;
+        }
+        thread::sleep(LOOK);
+    }
+    let begin = Instant::now() + SETTLE;
+    watch(Phase::Begins(begin));
+    let begin_ns = begin.duration_since(board.base).as_nanos() as u64;
+    board.begin_ns.store(begin_ns, Ordering::Relaxed);
+    let end = begin + workload.length() + workload.drain();
+    while Instant::now() < end && !board.is_stopped.load(Ordering::Relaxed) {
+        if !watch(Phase::Sending(begin.elapsed())) {
+            board.is_stopped.store(true, Ordering::Relaxed);
+        }
+        thread::sleep(LOOK);
+    }
+}
+
+type Half = Result<HalfPlayed, ArmError>;
+
+/// What one side knows at the end.
+#[derive(Default)]
+struct HalfPlayed {
+    /// Of its own messages.
+    sent_us: Vec<Vec<u32>>,
+    refused: u64,
+    lateness_max: Duration,
+    /// Of the other side's messages.
+    arrivals: Arrivals,
+    /// By receiving flow: messages that the server passed on.
+    relayed: Vec<Arrivals>,
+    unconnected: u32,
+    cpu: Duration,
+    counters: Vec<(&'static str, f64)>,
+}
+
+fn collect(threads: Vec<ScopedJoinHandle<'_, Half>>) -> Result<Vec<Exchange>, ArmError> {
+    let mut halves = Vec::new();
+    for thread in threads {
+        match thread.join() {
+            Ok(half) => halves.push(half),
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    }
+    let mut exchanges = Vec::new();
+    let mut halves = halves.into_iter();
+    while let (Some(server), Some(client)) = (halves.next(), halves.next()) {
+        exchanges.push(join(server?, client?));
+    }
+    Ok(exchanges)
+}
+
+fn join(server: HalfPlayed, client: HalfPlayed) -> Exchange {
+    let relayed = || client.relayed.iter();
+    let from_server = Way {
+        sent_us: server.sent_us,
+        refused: server.refused,
+        duplicates: client.arrivals.duplicates + relayed().map(|flow| flow.duplicates).sum::<u64>(),
+        corrupt: client.arrivals.corrupt + relayed().map(|flow| flow.corrupt).sum::<u64>(),
+        latencies_us: client.arrivals.latencies_us,
+    };
+    let from_clients = Way {
+        sent_us: client.sent_us,
+        latencies_us: server.arrivals.latencies_us,
+        refused: client.refused,
+        duplicates: server.arrivals.duplicates,
+        corrupt: server.arrivals.corrupt,
+    };
+    let relayed = client.relayed.into_iter();
+    Exchange {
+        ways: [from_server, from_clients],
+        relayed_us: relayed.map(|flow| flow.latencies_us).collect(),
+        unconnected: server.unconnected.max(client.unconnected),
+        cpu: server.cpu + client.cpu,
+        lateness_max: server.lateness_max.max(client.lateness_max),
+        counters: [server.counters, client.counters],
+    }
+}
+
+impl Sender {
+    /// Its name in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Server => "server",
+            Self::Client => "client",
+        }
+    }
+
+    /// The side across.
+    #[must_use]
+    pub const fn other(self) -> Self {
+        match self {
+            Self::Server => Self::Client,
+            Self::Client => Self::Server,
+        }
+    }
+}
+
+struct Player<'a, W> {
+    workload: &'a W,
+    entry: &'a Entry<'a>,
+    board: &'a Board,
+    number: usize,
+    side: Sender,
+}
+
+impl<W: Workload> Player<'_, W> {
+    fn run(&self) -> Half {
+        // Whoever fails ends it for all: a contest without one of them is another contest.
+        let result = self.play();
+        if result.is_err() {
+            self.board.is_stopped.store(true, Ordering::Relaxed);
+        }
+        result
+    }
+
+    fn play(&self) -> Half {
+        (self.entry.enter)(self.side).map_err(ArmError::system("entering a network namespace"))?;
+        let (places, task) = (&self.entry.places, self.workload.task());
+        let mut side = match self.side {
+            Sender::Server => self.entry.arm.server(places, task)?,
+            Sender::Client => self.entry.arm.client(places, task)?,
+        };
+        let begin = self.connect(&mut *side)?;
+        let unconnected = places.flows() - side.ready().min(places.flows());
+        let cpu_before = thread_cpu();
+        let half = match begin {
+            Some(begin) => self.exchange(&mut *side, begin)?,
+            None => HalfPlayed::default(),
+        };
+        Ok(HalfPlayed {
+            unconnected,
+            cpu: thread_cpu().saturating_sub(cpu_before),
+            counters: side.counters(),
+            ..half
+        })
+    }
+
+    /// Drives the side until the messages begin; None when they never do.
+    fn connect(&self, side: &mut dyn Side) -> Result<Option<Instant>, ArmError> {
+        loop {
+            if self.board.is_stopped.load(Ordering::Relaxed) {
+                return Ok(None);
+            }
+            match self.board.begin_ns.load(Ordering::Relaxed) {
+                0 => {}
+                begin_ns => return Ok(Some(self.board.base + Duration::from_nanos(begin_ns))),
+            }
+            side.drive(Instant::now() + LOOK, &mut |_, _| {})?;
+            self.board.ready[self.number][self.side as usize]
+                .store(side.ready(), Ordering::Relaxed);
+        }
+    }
+
+    /// Sends what is due, and receives until the end.
+    fn exchange(&self, side: &mut dyn Side, begin: Instant) -> Result<HalfPlayed, ArmError> {
+        let flows = self.entry.places.flows();
+        let mut ledger = self.ledger();
+        let mut pen = Pen::new();
+        for due in self.workload.dues(self.side, flows) {
+            let at = begin + due.at;
+            while Instant::now() < at {
+                if self.is_stopped() {
+                    return Ok(ledger.half);
+                }
+                ledger.drive(side, at.min(Instant::now() + LOOK))?;
+            }
+            let now = Instant::now();
+            let half = &mut ledger.half;
+            half.lateness_max = half.lateness_max.max(now - at);
+            let sent_ns = now.duration_since(self.board.base).as_nanos() as u64;
+            let message = pen.write(&due, sent_ns);
+            half.refused += u64::from(side.send(due.flow, message).is_err());
+            let sent_us = micros(now.duration_since(begin).as_nanos() as u64);
+            half.sent_us[due.flow as usize][due.number as usize] = sent_us;
+        }
+        let end = begin + self.workload.length() + self.workload.drain();
+        while Instant::now() < end && !self.is_stopped() {
+            ledger.drive(side, end.min(Instant::now() + LOOK))?;
+        }
+        Ok(ledger.half)
+    }
+
+    fn ledger(&self) -> Ledger {
+        let flows = 0..self.entry.places.flows();
+        let of = |side| {
+            flows
+                .clone()
+                .map(move |flow| self.workload.messages(side, flow))
+        };
+        let is_relayed = self.workload.is_relayed();
+        let relayed = match self.side {
+            Sender::Client if is_relayed => flows
+                .clone()
+                .map(|_| Arrivals::new(of(Sender::Client)))
+                .collect(),
+            _ => Vec::new(),
+        };
+        Ledger {
+            base: self.board.base,
+            passes_on: is_relayed && self.side == Sender::Server,
+            to_pass_on: Vec::new(),
+            half: HalfPlayed {
+                sent_us: of(self.side).map(|of| vec![NEVER; of as usize]).collect(),
+                arrivals: Arrivals::new(of(self.side.other())),
+                relayed,
+                ..HalfPlayed::default()
+            },
+        }
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.board.is_stopped.load(Ordering::Relaxed)
+    }
+}
+
+/// What a side takes down, and what it is to pass on.
+struct Ledger {
+    base: Instant,
+    passes_on: bool,
+    to_pass_on: Vec<(u32, Vec<u8>)>,
+    half: HalfPlayed,
+}
+
+impl Ledger {
+    fn drive(&mut self, side: &mut dyn Side, until: Instant) -> Result<(), ArmError> {
+        side.drive(until, &mut |flow, message| self.on_message(flow, message))?;
+        for (from, message) in self.to_pass_on.drain(..) {
+            for to in 0..self.half.arrivals.latencies_us.len() as u32 {
+                if to != from {
+                    self.half.refused += u64::from(side.send(to, &message).is_err());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn on_message(&mut self, flow: u32, message: &[u8]) {
+        let now_ns = self.base.elapsed().as_nanos() as u64;
+        let stamp = Stamp::read(message);
+        match (stamp, self.half.relayed.get_mut(flow as usize)) {
+            // Nobody gets back what he sent.
+            (Some(stamp), Some(relayed)) if stamp.flow != flow => {
+                relayed.record(now_ns, Some(stamp));
+            }
+            (stamp, _) => {
+                let own = stamp.filter(|stamp| stamp.flow == flow);
+                if own.is_some() && self.passes_on {
+                    self.to_pass_on.push((flow, message.to_vec()));
+                }
+                self.half.arrivals.record(now_ns, own);
+            }
+        }
+    }
+}
+
+/// Time that the calling thread has computed.
+fn thread_cpu() -> Duration {
+    let now = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(now.tv_sec as u64, now.tv_nsec as u32)
+}
