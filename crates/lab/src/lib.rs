@@ -7,7 +7,8 @@
 //! [`world`] runs the shipping protocol over such channels and shared links in virtual time; [`rival`] is what it shares them
 //! with; [`simulate`] is the workload that measures it.
 //! [`scenario`] reads files that describe several streams in many sessions, draws their messages and counts what becomes of them.
-//! [`population`] makes thousands of clients with paths of their own; [`reproduce`] judges results beside those of papers.
+//! [`population`] makes thousands of clients with paths of their own; [`reproduce`] judges results beside those of papers;
+//! `claim` is what two of them say of TCP and games.
 //! [`relay`] puts the channels between real sockets; [`arm`] is what can be compared over such networks.
 //! Nothing but these reads a clock or opens a socket: time is an argument and chance comes from a seed ([`chance`]).
 #![forbid(unsafe_code)]
@@ -19,6 +20,8 @@ pub mod arm;
 pub mod calibration;
 pub mod chance;
 pub mod channel;
+#[cfg(target_os = "linux")]
+pub mod claim;
 #[cfg(target_os = "linux")]
 pub mod emulator;
 pub mod game;

@@ -83,7 +83,8 @@ pub(super) fn by_name(name: &str) -> Result<Box<dyn Arm>, Failure> {
             Tuning::default(),
         )?));
     }
-    if let Some(tcp) = Tcp::ALL.iter().find(|tcp| tcp.name() == name) {
+    let mut tcps = Tcp::ALL.iter().chain(&Tcp::OF_TWO_AGES);
+    if let Some(tcp) = tcps.find(|tcp| tcp.name() == name) {
         return Ok(Box::new(*tcp));
     }
     if let Some(rival) = rival(name)? {

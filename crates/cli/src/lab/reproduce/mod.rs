@@ -1,8 +1,9 @@
 //! `punctual lab reproduce`: tables and figures of papers, run here, beside the papers' numbers.
 //!
-//! A [`Reproduction`] is one run and what it shows: some tables and figures come of the same one. Each paper has a folder with a list of
-//! its own; [`all`] joins them. `show.rs` prints and draws, `stage.rs` is where they play.
+//! A [`Reproduction`] is one run and what it shows: some tables and figures come of the same one. `pangolin/` has those of
+//! one paper, `games.rs` of two; [`all`] joins them. `show.rs` prints and draws, `stage.rs` is where they play.
 
+mod games;
 mod pangolin;
 mod show;
 mod stage;
@@ -40,7 +41,9 @@ trait Reproduction {
 
 /// Every reproduction, in the order in which they are run.
 fn all() -> Vec<Box<dyn Reproduction>> {
-    pangolin::all()
+    let mut all = pangolin::all();
+    all.extend(games::all());
+    all
 }
 
 /// Repeat tables and figures of papers on this machine's kernel, beside the papers' numbers, with a verdict for each.

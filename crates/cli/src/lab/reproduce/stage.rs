@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use punctual_lab::arena::{Arena, ArenaRun};
-use punctual_lab::arm::{Arm, Contest, Sender, Task};
+use punctual_lab::arm::{Arm, Contest, Sender, Task, Workload};
 use punctual_lab::channel::PathSpec;
 
 use crate::failure::Failure;
@@ -64,12 +64,12 @@ impl Stage {
     }
 
     /// Plays it; `what` is for the bar.
-    pub(super) fn play(
+    pub(super) fn play<W: Workload>(
         &self,
-        arena: &Arena,
+        arena: &Arena<W>,
         arms: &[Box<dyn Arm>],
         what: &str,
-    ) -> Result<ArenaRun, Failure> {
+    ) -> Result<ArenaRun<W::Played>, Failure> {
         scorecard::watched(arena, arms, what, self.json)
     }
 }

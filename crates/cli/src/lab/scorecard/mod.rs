@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use punctual_lab::arena::{Arena, ArenaError, ArenaRun, ArmRun};
-use punctual_lab::arm::{Arm, ArmError, Contest, MESSAGE_MIN, Phase, Sender, Task};
+use punctual_lab::arm::{Arm, ArmError, Contest, MESSAGE_MIN, Phase, Sender, Task, Workload};
 use punctual_lab::channel::{PathSpec, RttSplit};
 use punctual_lab::emulator;
 
@@ -196,12 +196,12 @@ impl Args {
 }
 
 /// Plays, with a bar, until the end or Ctrl-C.
-pub(super) fn watched(
-    arena: &Arena,
+pub(super) fn watched<W: Workload>(
+    arena: &Arena<W>,
     arms: &[Box<dyn Arm>],
     what: &str,
     json: bool,
-) -> Result<ArenaRun, Failure> {
+) -> Result<ArenaRun<W::Played>, Failure> {
     let length = arena.length().as_millis() as u64;
     let progress = Progress::new(length, json);
     let run = arena.run(arms, |phase| {
