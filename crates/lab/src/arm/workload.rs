@@ -56,7 +56,7 @@ pub struct Exchange {
     /// By [`Sender`]: messages of the server, messages of the clients.
     pub ways: [Way; 2],
     /// When the server passes messages on: by the flow that receives, then by the flow that sent, then by message, microseconds
-    /// from sending at the client to arrival at the other; [`NEVER`](super::NEVER) for what did not arrive.
+    /// from sending at the client to arrival at the other; [`NEVER`] for what did not arrive.
     pub relayed_us: Vec<Vec<Vec<u32>>>,
     /// Flows that had no connection when the messages began.
     pub unconnected: u32,
@@ -72,9 +72,9 @@ pub struct Exchange {
 #[derive(Debug, Clone, Default)]
 pub struct Way {
     /// By flow, then by message: microseconds from the beginning to the call of [`Side::send`](super::Side::send);
-    /// [`NEVER`](super::NEVER) for what was not sent.
+    /// [`NEVER`] for what was not sent.
     pub sent_us: Vec<Vec<u32>>,
-    /// By flow, then by message: microseconds from sending to arrival, [`NEVER`](super::NEVER) for what did not arrive.
+    /// By flow, then by message: microseconds from sending to arrival, [`NEVER`] for what did not arrive.
     pub latencies_us: Vec<Vec<u32>>,
     /// Messages that the arm did not take, those to be passed on among them; they are among those that did not arrive.
     pub refused: u64,

@@ -2,7 +2,7 @@
 //!
 //! `packet.rs` keeps of a packet what matters, `connection.rs` sorts packets by connection. [`SenderSide`] is one direction as its
 //! sender saw it: each segment, each retransmission with its cause, each send after a pause (`sender_side.rs`; causes in
-//! `cause.rs`, round trips in `round_trip.rs`). [`deliveries`] joins both ends: when a segment arrived and when it could be read,
+//! `cause.rs`, round trips in `round_trip.rs`). [`deliveries()`] joins both ends: when a segment arrived and when it could be read,
 //! which in-order delivery may put off. [`TrafficShares`] counts headers and pure acknowledgements.
 //!
 //! It never reads a clock, and takes what it is given: packets cut off or strange are left out.
