@@ -113,13 +113,6 @@ impl Population {
         }
     }
 
-    /// The same clients and the same shares of loss, none of it in outages.
-    #[must_use]
-    pub fn without_outages(mut self) -> Self {
-        self.structures = self.structures.map(Structure::without_outages);
-        self
-    }
-
     /// Which clients.
     pub const fn kind(&self) -> PopulationKind {
         self.kind

@@ -17,14 +17,22 @@ fn the_papers_statements_hold() {
 /// Goal: outages and spells change when packets are lost, not how many.
 #[test]
 fn the_structure_of_losses_leaves_their_share() {
-    let population = Population::new(PopulationKind::Europe, SEED);
-    let with = Survey::of(&population.clients(1500), SEED);
-    let without = Survey::of(&population.without_outages().clients(1500), SEED);
-    let (with_loss, without_loss) = (with.loss_mean(), without.loss_mean());
-    assert!(with.with_outages > 900 && without.with_outages == 0);
-    let expected = 0.67 * Region::EUROPE.loss.mean();
-    for loss in [with_loss, without_loss] {
-        assert!((loss / expected - 1.0).abs() < 0.1, "{loss} of {expected}");
+    let expected = (1.0 - Region::EUROPE.lossless) * Region::EUROPE.loss.mean();
+    for structures in [
+        Structure::FITTED,
+        Structure::OUTAGES,
+        Structure::INDEPENDENT,
+    ] {
+        let population = Population::with_structures(PopulationKind::Europe, structures, SEED);
+        let survey = Survey::of(&population.clients(1500), SEED);
+        let loss = survey.loss_mean();
+        assert!(
+            (loss / expected - 1.0).abs() < 0.1,
+            "{loss} of {expected}: {structures:?}"
+        );
+        let has_outages = structures[1].outage_share > 0.0;
+        assert_eq!(survey.with_outages > 900, has_outages);
+        assert_eq!(survey.with_outages > 0, has_outages);
     }
 }
 
@@ -113,5 +121,57 @@ fn ranks_are_spread_evenly() {
                 "{axis:?}: {rank} for {expected}"
             );
         }
+    }
+}
+
+/// Goal: clients can be played on a real kernel. Method: a few of them, a few messages over TCP; skipped where no namespaces can be made.
+#[cfg(target_os = "linux")]
+#[test]
+fn clients_can_be_played() {
+    use crate::arena::Arena;
+    use crate::arm::{Contest, NEVER, Sender, Task, Tcp};
+    use crate::emulator::EmulatorError;
+
+    let population =
+        Population::with_structures(PopulationKind::Pangolin, Structure::INDEPENDENT, SEED);
+    let (clients, _) = population.clients_within(20, Duration::from_millis(300));
+    let interval = Duration::from_millis(200);
+    let arena = Arena {
+        paths: clients.iter().map(|client| client.path.clone()).collect(),
+        link: None,
+        mtu: 1500,
+        seed: SEED,
+        contest: Contest {
+            task: Task {
+                sender: Sender::Server,
+                message_bytes: 2048,
+                interval,
+                deadline: Duration::from_secs(1),
+                on_time: 0.999,
+                rtt: Duration::from_millis(100),
+            },
+            messages: 5,
+            connect_max: Duration::from_secs(5),
+            drain: Duration::from_secs(1),
+            seed: SEED,
+        },
+    };
+    let run = match arena.run(&[Box::new(Tcp::ALL[0].clone())], |_| true) {
+        Err(crate::arena::ArenaError::Emulator(
+            error @ (EmulatorError::Privilege(_) | EmulatorError::Tun(_) | EmulatorError::NoIp(_)),
+        )) => {
+            println!("skipped: {error}");
+            return;
+        }
+        run => run.expect("the arms are there"),
+    };
+    for (client, latencies) in clients.iter().zip(&run.arms[0].played.latencies_us) {
+        let soonest = latencies.iter().min().copied().unwrap_or(NEVER);
+        // No way out is shorter than half of the least round trip.
+        assert!(
+            soonest >= client.way_back().as_micros() as u32,
+            "{client:?}"
+        );
+        assert_ne!(soonest, NEVER, "{client:?}");
     }
 }
