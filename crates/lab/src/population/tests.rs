@@ -140,6 +140,7 @@ fn clients_can_be_played() {
         paths: clients.iter().map(|client| client.path.clone()).collect(),
         link: None,
         mtu: 1500,
+        is_traced: false,
         seed: SEED,
         contest: Contest {
             task: Task {
