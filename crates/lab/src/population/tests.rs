@@ -157,7 +157,7 @@ fn clients_can_be_played() {
             seed: SEED,
         },
     };
-    let run = match arena.run(&[Box::new(Tcp::ALL[0].clone())], |_| true) {
+    let run = match arena.run(&[Box::new(Tcp::ALL[0])], |_| true) {
         Err(crate::arena::ArenaError::Emulator(
             error @ (EmulatorError::Privilege(_) | EmulatorError::Tun(_) | EmulatorError::NoIp(_)),
         )) => {
