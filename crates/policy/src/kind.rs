@@ -6,7 +6,7 @@ use core::{fmt, str::FromStr};
 use crate::limits::MISS_TARGET_MIN;
 
 /// Which policy; parsed from and printed as `retransmit`, `fixed(1)` (also read: `fixed:1`), `hairpin` or `hairpin(0.001)` with a
-/// [`ParityPrice`] of one's own, `pangolin`, `exact`.
+/// [`ParityPrice`] of one's own, `pangolin`, `exact`, `steered`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum PolicyKind {
@@ -21,6 +21,8 @@ pub enum PolicyKind {
     /// The constrained optimum without giving up: [`crate::Exact`]. The default until something beats it.
     #[default]
     Exact,
+    /// Least symbols at a price, which is steered by what was achieved: [`crate::Steered`].
+    Steered,
 }
 
 /// What sending as many repair symbols as there are source symbols is worth to `hairpin`, in misses: its hand-set multiplier.
@@ -66,7 +68,7 @@ impl Hash for ParityPrice {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ParsePolicyKindError {
-    /// None of `retransmit`, `fixed(N)`, `hairpin`, `hairpin(PRICE)`, `pangolin`, `exact`.
+    /// None of `retransmit`, `fixed(N)`, `hairpin`, `hairpin(PRICE)`, `pangolin`, `exact`, `steered`.
     UnknownName,
     /// `fixed` without a count of repair symbols within 0..=255, such as `fixed(1)`.
     RepairCount,
@@ -83,6 +85,7 @@ impl fmt::Display for PolicyKind {
             Self::Hairpin(price) => write!(f, "hairpin({})", price.misses()),
             Self::Pangolin => f.pad("pangolin"),
             Self::Exact => f.pad("exact"),
+            Self::Steered => f.pad("steered"),
         }
     }
 }
@@ -96,6 +99,7 @@ impl FromStr for PolicyKind {
             "hairpin" => return Ok(Self::Hairpin(ParityPrice::PUBLISHED)),
             "pangolin" => return Ok(Self::Pangolin),
             "exact" => return Ok(Self::Exact),
+            "steered" => return Ok(Self::Steered),
             _ => {}
         }
         if let Some(count) = text.strip_prefix("fixed") {
@@ -124,7 +128,7 @@ impl fmt::Display for ParsePolicyKindError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::UnknownName => {
-                f.write_str("not a policy: use retransmit, fixed(N), hairpin, pangolin or exact")
+                f.write_str("not a policy: use retransmit, fixed(N), hairpin, pangolin, exact or steered")
             }
             Self::RepairCount => f.write_str(
                 "fixed needs a count of repair symbols within 0..=255, such as fixed(1)",

@@ -50,9 +50,12 @@ mod loss;
 mod pangolin;
 mod policy;
 mod predict;
+mod price;
 mod retransmit;
 mod shelf;
 mod situation;
+mod steered;
+mod steering;
 mod stopgap;
 mod table;
 
@@ -71,5 +74,8 @@ pub use limits::{
 pub use pangolin::Pangolin;
 pub use policy::{Deficit, Policy};
 pub use predict::{Prediction, expected_cost, predict, predict_miss};
+pub use price::Price;
 pub use retransmit::Retransmit;
-pub use situation::{Action, Situation};
+pub use situation::{Action, Burst, Situation};
+pub use steered::{COST_CAP, Steered};
+pub use steering::Steering;

@@ -3,7 +3,9 @@
 use once_cell::race::OnceBox;
 
 use crate::limits::{MISS_TARGET_MIN, MISS_TARGETS_MAX};
-use crate::{Exact, Fixed, Hairpin, Pangolin, ParityPrice, Policy, PolicyKind, Retransmit};
+use crate::{
+    Exact, Fixed, Hairpin, Pangolin, ParityPrice, Policy, PolicyKind, Retransmit, Steered,
+};
 
 /// Policies of one kind by miss target, shared by sessions and threads.
 ///
@@ -29,6 +31,7 @@ struct Kept {
 enum Tables {
     Pangolin(Pangolin),
     Exact(Exact),
+    Steered(Steered),
 }
 
 impl Library {
@@ -69,14 +72,16 @@ impl Library {
             PolicyKind::Retransmit => &Retransmit,
             PolicyKind::Fixed(_) => &self.fixed,
             PolicyKind::Hairpin(_) => &self.hairpin,
-            PolicyKind::Pangolin | PolicyKind::Exact => self.kept(miss_target).policy(),
+            PolicyKind::Pangolin | PolicyKind::Exact | PolicyKind::Steered => {
+                self.kept(miss_target).policy()
+            }
         }
     }
 
     /// Whether look-ups have missed tables that are not built yet.
     #[must_use]
     pub fn is_wanting(&self) -> bool {
-        self.hairpin.wanted() != 0 || self.all_kept().any(|kept| kept.wanted() != 0)
+        self.hairpin.wanted() != 0 || self.all_kept().any(Kept::is_wanting)
     }
 
     fn all_kept(&self) -> impl Iterator<Item = &Kept> {
@@ -122,7 +127,7 @@ impl Library {
         let build: &dyn Fn(u8) -> usize = match self.kind {
             PolicyKind::Retransmit | PolicyKind::Fixed(_) => return,
             PolicyKind::Hairpin(_) => &|k| self.hairpin.build(k),
-            PolicyKind::Pangolin | PolicyKind::Exact => {
+            PolicyKind::Pangolin | PolicyKind::Exact | PolicyKind::Steered => {
                 let kept = self.kept(miss_target);
                 &|k| kept.build(k)
             }
@@ -138,6 +143,7 @@ impl Kept {
         let within = "the target was clamped into the range";
         let tables = match kind {
             PolicyKind::Pangolin => Tables::Pangolin(Pangolin::new(miss_target).expect(within)),
+            PolicyKind::Steered => Tables::Steered(Steered::new(miss_target).expect(within)),
             _ => Tables::Exact(Exact::new(miss_target).expect(within)),
         };
         alloc::boxed::Box::new(Self {
@@ -150,13 +156,15 @@ impl Kept {
         match &self.tables {
             Tables::Pangolin(pangolin) => pangolin,
             Tables::Exact(exact) => exact,
+            Tables::Steered(steered) => steered,
         }
     }
 
-    fn wanted(&self) -> u64 {
+    fn is_wanting(&self) -> bool {
         match &self.tables {
-            Tables::Pangolin(pangolin) => pangolin.wanted(),
-            Tables::Exact(exact) => exact.wanted(),
+            Tables::Pangolin(pangolin) => pangolin.wanted() != 0,
+            Tables::Exact(exact) => exact.wanted() != 0,
+            Tables::Steered(steered) => steered.is_wanting(),
         }
     }
 }
@@ -167,6 +175,8 @@ impl Kept {
         match &self.tables {
             Tables::Pangolin(pangolin) => pangolin.build(source_symbols),
             Tables::Exact(exact) => exact.build(source_symbols),
+            // One table serves all k.
+            Tables::Steered(steered) => steered.build_all(),
         }
     }
 
@@ -174,6 +184,7 @@ impl Kept {
         match &self.tables {
             Tables::Pangolin(pangolin) => pangolin.build_wanted(),
             Tables::Exact(exact) => exact.build_wanted(),
+            Tables::Steered(steered) => steered.build_wanted(),
         }
     }
 }

@@ -30,4 +30,11 @@ pub trait Policy: Send + Sync {
 
     /// Expected symbols sent in time for a block of `source_symbols` with `rounds` rounds under loss `loss`, for choosing k.
     fn expected_symbols(&self, source_symbols: u8, rounds: u16, loss: f32) -> f32;
+
+    /// Probability of a miss when the rest of the block is handled at the situation's price, for [`crate::Steering`]. `None` of a
+    /// policy without a multiplier, and while it has no tables.
+    fn miss_at_price(&self, situation: &Situation) -> Option<f32> {
+        let _ = situation;
+        None
+    }
 }

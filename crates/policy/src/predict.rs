@@ -73,10 +73,11 @@ pub fn predict(
             }
         }
         core::mem::swap(&mut before, &mut after);
-        now.unaccounted = 0;
+        (now.unaccounted, now.feedback_missing) = (0, 0.0);
         now.sent = now.sent.saturating_add(sent_most);
         now.rounds_left -= 1;
         now.time_left = now.time_left.saturating_sub(now.round_time);
+        now.slack = now.slack.saturating_sub(now.round_time);
     }
     let miss: f64 = before[1..=deficit_max].iter().sum();
     Prediction {

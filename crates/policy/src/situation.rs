@@ -2,6 +2,21 @@
 
 use core::time::Duration;
 
+use crate::Price;
+
+/// How losses depend on each other: bad moments, which last, take all symbols, as in the Gilbert model.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Burst {
+    /// Correlation of the fates of two symbols sent together, 0..=1. 0: independent.
+    pub correlation: f32,
+    /// Time between two symbols after which it has fallen to 1/e.
+    pub lasts: Duration,
+    /// Whether the newest packet heard of was lost, and how long ago it was sent.
+    pub was_lost: bool,
+    /// See `was_lost`.
+    pub age: Duration,
+}
+
 /// What a policy sees when it decides about one block of one message.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Situation {
@@ -20,10 +35,22 @@ pub struct Situation {
     pub rounds_left: u16,
     /// Upper credible bound of the probability that a symbol sent now is lost, 0..=1.
     pub loss: f32,
+    /// Expected probability that a symbol sent now is lost, 0..=1.
+    pub loss_mean: f32,
+    /// How the losses depend on each other; independent unless set.
+    pub burst: Burst,
+    /// What a miss is worth; `None` leaves it to the policy. Policies without a multiplier do not ask.
+    pub price: Option<Price>,
+    /// Probability that a symbol sent in the last of the rounds left arrives in time, if it is not lost.
+    pub on_time: f32,
+    /// Probability that of the unaccounted symbols the feedback is late or lost, and not they themselves.
+    pub feedback_missing: f32,
     /// Uniform over all values, fixed for the message: mixed policies draw with it, once a message.
     pub draw: u32,
     /// Time left until the deadline.
     pub time_left: Duration,
+    /// Time left in which a symbol can be sent that still arrives in time, if it takes no longer than most.
+    pub slack: Duration,
     /// Time after which missing feedback means loss.
     pub round_time: Duration,
     /// Smoothed round-trip time and its mean deviation, both as in RFC 9002 section 5.3; zero when nothing is known.
@@ -44,8 +71,19 @@ impl Situation {
             rounds_planned: rounds,
             rounds_left: rounds,
             loss,
+            loss_mean: loss,
+            burst: Burst {
+                correlation: 0.0,
+                lasts: Duration::ZERO,
+                was_lost: false,
+                age: Duration::ZERO,
+            },
+            price: None,
+            on_time: 1.0,
+            feedback_missing: 0.0,
             draw: 0,
             time_left: Duration::ZERO,
+            slack: Duration::ZERO,
             round_time: Duration::ZERO,
             rtt: Duration::ZERO,
             rtt_deviation: Duration::ZERO,

@@ -1,13 +1,14 @@
 //! Finds the policies and fills the tables.
 //!
 //! `trellis` solves one game for one price of a miss, `hull` finds the price, `fill` does so for all tables of one k; `layers` is
-//! Hairpin's recursion.
+//! Hairpin's recursion, `prices` fills the tables by multiplier.
 //! [`solve`] and [`curve()`] answer for exact loss probabilities, without bins; [`table_summary`] measures the tables.
 
 mod curve;
 mod fill;
 mod hull;
 mod layers;
+mod prices;
 mod problem;
 mod summary;
 #[cfg(test)]
@@ -20,6 +21,7 @@ pub use summary::{TableSummary, table_summary};
 
 pub(crate) use fill::block_tables;
 pub(crate) use layers::hairpin_table;
+pub(crate) use prices::price_table;
 
 /// What a policy may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -42,6 +42,16 @@ pub(crate) struct Plan {
     pub(crate) miss: f64,
 }
 
+/// What is best in one state, and what it leads to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct State {
+    pub(crate) symbols: u8,
+    /// Probability of a miss.
+    pub(crate) miss: f64,
+    /// Expected symbols, misses at their price included.
+    pub(crate) value: f64,
+}
+
 /// One number of rounds left, solved.
 #[derive(Clone)]
 struct Row {
@@ -72,6 +82,16 @@ impl Trellis {
         }
         let (last, full) = (&self.rows[rounds], usize::from(game.source_symbols));
         (last.value[full] - price * last.miss[full], last.miss[full])
+    }
+
+    /// What `solve` has just found for a number of rounds left and a deficit, both within the game's.
+    pub(crate) fn state(&self, left: u16, deficit: usize) -> State {
+        let row = &self.rows[usize::from(left)];
+        State {
+            symbols: row.actions[deficit],
+            miss: row.miss[deficit],
+            value: row.value[deficit],
+        }
     }
 
     /// The policy that `solve` has just found.

@@ -1,0 +1,342 @@
+//! Least symbols at a price: the policy whose redundancy is steered by what was achieved.
+//!
+//! A constrained decision process has one multiplier for everything it decides (Altman): where a stream of messages meets
+//! changing loss, rounds and sizes, the least symbols for a share of misses are spent when a miss has the same price everywhere,
+//! not when each message by itself meets the target. The price is the situation's ([`crate::Steering`] moves it); without
+//! one, the policy takes the price at which messages like this one just meet the target, mixing two neighbours by the
+//! message's draw as [`crate::Exact`] does.
+//!
+//! Against the older policies:
+//!
+//! - It decides with the expected loss, not with an upper bound: steering answers for what the estimate gets wrong.
+//! - A miss that symbols cannot prevent is not paid for: the price counts as far as symbols arrive in time at all
+//!   ([`Situation::on_time`]).
+//! - Silence is not total loss ([`Situation::feedback_missing`], research/fec.md, E3): symbols that nobody has answered for count as
+//!   arrived as far as it is likelier that the answer is late or lost, and the round may pass without sending.
+//! - Waiting is a choice (research/fec.md, E4): a round lasts as long as the deadline leaves time for the rounds that are worth
+//!   having; fewer and longer ones save what late answers would have sent twice.
+//! - Where losses come in bursts, the last flight is spread over the time that is left (`spacing.rs`).
+//! - One block never gets more than [`COST_CAP`] symbols for each of its own, and as many for the block.
+
+pub(crate) mod grid;
+mod spacing;
+pub(crate) mod tables;
+
+use core::time::Duration;
+
+use crate::error::checked_miss_target;
+use crate::limits::{FLIGHT_MAX, SOURCE_SYMBOLS_MAX};
+use crate::{Action, OutOfRange, Policy, Price, Situation, chance, stopgap};
+use grid::{DEFICITS, PRICES, ROUNDS};
+use spacing::Task;
+use tables::{PriceTable, SHELF};
+
+/// Most symbols sent for each source symbol of a block; and as many more for the block.
+pub const COST_CAP: u16 = 8;
+
+/// Share of answers that take longer than the round time, by its definition (a 99 % quantile).
+const LATE_ANSWERS: f64 = 0.01;
+
+/// The policy that decides by a price. Its tables are shared by all of the process.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Steered {
+    miss_target: f64,
+}
+
+impl Steered {
+    /// The policy for one miss target, which only matters to situations without a price.
+    ///
+    /// # Errors
+    ///
+    /// [`OutOfRange::MissTarget`] unless the target is at least [`crate::MISS_TARGET_MIN`] and below 1.
+    pub fn new(miss_target: f32) -> Result<Self, OutOfRange> {
+        let miss_target = checked_miss_target(f64::from(miss_target))?;
+        Ok(Self { miss_target })
+    }
+
+    /// The share of messages that may miss.
+    #[must_use]
+    pub const fn miss_target(&self) -> f64 {
+        self.miss_target
+    }
+
+    /// Whether look-ups have missed tables that are not built yet.
+    #[must_use]
+    pub fn is_wanting(&self) -> bool {
+        SHELF.is_wanting()
+    }
+
+    /// The price of the situation, or the one at which blocks like this just meet the target.
+    fn price(&self, table: &PriceTable, situation: &Situation) -> Price {
+        if let Some(price) = situation.price {
+            return price;
+        }
+        let planned = situation.rounds_planned.max(situation.rounds_left);
+        let entry = |price| grid::row(price, planned) + place_of(situation.source_symbols);
+        let miss = |price| f64::from(table.miss[entry(price)].probability());
+        // The miss falls with the price.
+        let mut dear = 0;
+        for step in [16, 8, 4, 2, 1] {
+            if dear + step < PRICES && miss(dear + step - 1) > self.miss_target {
+                dear += step;
+            }
+        }
+        // Other bits of the draw than those that choose the loss.
+        let draw = f64::from(situation.draw.rotate_left(16));
+        let follows_dear = dear == 0 || {
+            let (above, below) = (miss(dear - 1), miss(dear));
+            let weight = (above - self.miss_target) / (above - below).max(f64::MIN_POSITIVE);
+            draw <= weight * f64::from(u32::MAX)
+        };
+        grid::price_at(if follows_dear { dear } else { dear - 1 })
+    }
+
+    #[cold]
+    fn stopgap(&self, situation: &Situation) -> u16 {
+        let loss = chance::loss_within_bounds(situation.loss);
+        stopgap::symbols(
+            situation.deficit,
+            situation.rounds_left,
+            loss,
+            self.miss_target,
+        )
+    }
+}
+
+#[cfg(feature = "solve")]
+impl Steered {
+    /// Builds the tables that look-ups have missed, beside look-ups that go on; returns how many are new, one for each loss.
+    pub fn build_wanted(&self) -> usize {
+        SHELF.build_wanted()
+    }
+
+    /// Builds the tables of all losses; returns how many are new.
+    pub fn build_all(&self) -> usize {
+        (0..grid::LOSSES)
+            .filter(|index| SHELF.build(*index))
+            .count()
+    }
+
+    /// Tables stored so far, and the bytes of all of it.
+    #[must_use]
+    pub fn stored(&self) -> (usize, usize) {
+        SHELF.stored()
+    }
+}
+
+impl Policy for Steered {
+    fn name(&self) -> &'static str {
+        "steered"
+    }
+
+    fn decide(&self, situation: &Situation) -> Action {
+        let deficit = u16::from(situation.deficit);
+        if situation.rounds_left == 0 || deficit == 0 {
+            return Action::burst(deficit);
+        }
+        let Some(table) = SHELF.get(grid::loss_index(situation.loss_mean, situation.draw)) else {
+            return Action::burst(self.stopgap(situation));
+        };
+        let price = self.price(table, situation).discounted(situation.on_time);
+        let state = State {
+            table,
+            price,
+            situation,
+        };
+        let cap = cost_cap(situation);
+        let (rounds_left, look_again) = state.rounds_worth_having();
+        let task = state.last_flight(cap);
+        if rounds_left == 1 && task.is_bursty() {
+            let best = task.best();
+            // What is likely there already needs no more.
+            if task.price <= f64::from(best.symbols) && situation.unaccounted >= deficit {
+                return Action {
+                    look_again,
+                    ..Action::burst(0)
+                };
+            }
+            return Action {
+                symbols: best.symbols,
+                spacing: best.spacing,
+                look_again,
+            };
+        }
+        let symbols = if situation.unaccounted > 0 && situation.feedback_missing > 0.0 {
+            state.best_in_silence(rounds_left)
+        } else {
+            state.symbols(rounds_left)
+        };
+        Action {
+            symbols: symbols.min(cap),
+            look_again,
+            ..Action::burst(0)
+        }
+    }
+
+    fn expected_symbols(&self, source_symbols: u8, rounds: u16, loss: f32) -> f32 {
+        let situation = Situation::first(source_symbols.clamp(1, SOURCE_SYMBOLS_MAX), rounds, loss);
+        match SHELF.get(grid::loss_index(loss, 1 << 20)) {
+            Some(table) => {
+                let price = self.price(table, &situation);
+                let entry = grid::row(grid::price_index(price), rounds) + place_of(source_symbols);
+                let misses = f64::from(table.miss[entry].probability()) * price.symbols();
+                (table.value(entry) - misses as f32).max(f32::from(source_symbols))
+            }
+            None => {
+                let loss = chance::loss_within_bounds(loss);
+                let rounds = rounds.max(1);
+                stopgap::expected_symbols(source_symbols, rounds, loss, self.miss_target) as f32
+            }
+        }
+    }
+
+    fn miss_at_price(&self, situation: &Situation) -> Option<f32> {
+        let table = SHELF.get(grid::loss_index(situation.loss_mean, situation.draw))?;
+        let price = self.price(table, situation).discounted(situation.on_time);
+        let state = State {
+            table,
+            price,
+            situation,
+        };
+        let task = state.last_flight(cost_cap(situation));
+        if situation.rounds_left == 1 && task.is_bursty() {
+            return Some(task.best().miss as f32);
+        }
+        let entry = grid::row(grid::price_index(price), situation.rounds_left);
+        Some(table.miss[entry + place_of(situation.deficit)].probability())
+    }
+}
+
+/// Most symbols that the block may still get in this round: never less than the deficit.
+fn cost_cap(situation: &Situation) -> u16 {
+    let cap = COST_CAP * (u16::from(situation.source_symbols) + 1);
+    let left = cap.min(FLIGHT_MAX).saturating_sub(situation.sent);
+    left.max(u16::from(situation.deficit))
+}
+
+/// Where a deficit or k stands in its row.
+fn place_of(deficit: u8) -> usize {
+    usize::from(deficit).clamp(1, DEFICITS) - 1
+}
+
+/// A situation with its table and price.
+struct State<'a> {
+    table: &'a PriceTable,
+    price: Price,
+    situation: &'a Situation,
+}
+
+impl State<'_> {
+    /// The flight, if none is to follow.
+    fn last_flight(&self, cap: u16) -> Task {
+        Task {
+            deficit: self.situation.deficit,
+            cap,
+            loss: chance::loss_within_bounds(self.situation.loss_mean),
+            burst: self.situation.burst,
+            slack: self.situation.slack,
+            // Where only the feedback is missing, there is nothing to prevent.
+            price: self.price.symbols() * (1.0 - f64::from(self.situation.feedback_missing)),
+        }
+    }
+
+    fn symbols(&self, rounds_left: u16) -> u16 {
+        let entry = grid::row(grid::price_index(self.price), rounds_left);
+        u16::from(self.table.symbols[entry + place_of(self.situation.deficit)])
+    }
+
+    /// Expected symbols and misses with this deficit and so many rounds left.
+    fn value(&self, rounds_left: u16, deficit: u16) -> f64 {
+        if deficit == 0 {
+            return 0.0;
+        }
+        if rounds_left == 0 {
+            return self.price.symbols();
+        }
+        let entry = grid::row(grid::price_index(self.price), rounds_left);
+        f64::from(
+            self.table
+                .value(entry + usize::from(deficit).min(DEFICITS) - 1),
+        )
+    }
+
+    /// How many of the rounds left to use, and how long this one then waits for answers.
+    ///
+    /// The slack is divided among the rounds: fewer rounds wait longer, and an answer that comes late, but comes, saves a flight. One
+    /// answer in a hundred takes longer than the round time; beyond, delays are taken to fall off by the deviation.
+    fn rounds_worth_having(&self) -> (u16, Option<Duration>) {
+        let situation = self.situation;
+        let most = situation.rounds_left.min(ROUNDS as u16);
+        if most < 2 || situation.slack < situation.round_time {
+            return (most, None);
+        }
+        let deficit = u16::from(situation.deficit);
+        let deviation = (situation.rtt_deviation + Duration::from_millis(1)).as_secs_f64();
+        let mut best = (f64::INFINITY, most, situation.round_time);
+        for rounds in (2..=most).rev() {
+            let wait = (situation.slack / u32::from(rounds - 1)).max(situation.round_time);
+            let beyond = (wait - situation.round_time).as_secs_f64() / deviation;
+            let sent_twice = LATE_ANSWERS * libm::exp(-beyond) * f64::from(deficit);
+            let value = self.value(rounds, deficit) + sent_twice;
+            if value < best.0 {
+                best = (value, rounds, wait);
+            }
+        }
+        (best.1, Some(best.2))
+    }
+
+    /// What to send when nobody has answered for some symbols, neither for them nor for anything after them: least a + E V(..), where
+    /// all of them are lost, or their answer is and each has arrived as likely as ever.
+    ///
+    /// O(deficit x (unaccounted + symbols sent)); only after a silence, so not on the path of every packet.
+    fn best_in_silence(&self, rounds_left: u16) -> u16 {
+        const STATES: usize = DEFICITS + 1;
+        let deficit = usize::from(self.situation.deficit).min(DEFICITS);
+        let loss = chance::loss_within_bounds(self.situation.loss_mean);
+        let missing = f64::from(self.situation.feedback_missing.clamp(0.0, 1.0));
+        // Probability of each deficit as it is, whatever is known of it.
+        let mut belief = [0.0; STATES];
+        belief[deficit] = 1.0;
+        chance::arrivals_below(
+            self.situation.unaccounted,
+            1.0 - loss,
+            deficit as u16,
+            |arrived, probability| {
+                let still = deficit - usize::from(arrived);
+                belief[still] += missing * probability;
+                belief[deficit] -= missing * probability;
+            },
+        );
+        let complete = chance_of_at_least(self.situation.unaccounted, 1.0 - loss, deficit as u16);
+        belief[deficit] -= missing * complete;
+        // Expectation of what follows, by true deficit, after the symbols so far.
+        let mut after = [0.0; STATES];
+        for (left, value) in after.iter_mut().enumerate().take(deficit + 1) {
+            *value = self.value(rounds_left - 1, left as u16);
+        }
+        let mut best = (f64::INFINITY, 0);
+        for symbols in 0..=FLIGHT_MAX {
+            let expected: f64 = belief.iter().zip(&after).map(|(p, value)| p * value).sum();
+            let value = f64::from(symbols) + expected;
+            if value < best.0 {
+                best = (value, symbols);
+            }
+            if f64::from(symbols) >= best.0 {
+                break;
+            }
+            for left in (1..=deficit).rev() {
+                after[left] = (1.0 - loss) * after[left - 1] + loss * after[left];
+            }
+        }
+        best.1
+    }
+}
+
+/// Probability that at least `needed` of `symbols` arrive.
+fn chance_of_at_least(symbols: u16, arrives: f64, needed: u16) -> f64 {
+    let mut fewer = 0.0;
+    chance::arrivals_below(symbols, arrives, needed, |_, probability| {
+        fewer += probability
+    });
+    (1.0 - fewer).max(0.0)
+}

@@ -1,0 +1,226 @@
+//! The last flight of a block where losses come in bursts: how many symbols, and how far apart.
+//!
+//! Sent together, symbols share their moment: a burst takes all of them, however many. Spread over the time that is left they
+//! meet different moments (research/fec.md, E6: with bursts of 5 ms and one round, four symbols need more than 200 back to back
+//! for one miss in a thousand, 9 at 5 ms, 6 at 20 ms). Beyond [`INDEPENDENT`] bursts' lengths nothing is gained.
+
+use core::time::Duration;
+
+use crate::Burst;
+use crate::limits::SOURCE_SYMBOLS_MAX;
+
+/// Correlations below this are not worth spreading for.
+const NOTABLE: f32 = 0.15;
+/// Lengths of a burst after which fates hardly depend on each other: e^-3.
+const INDEPENDENT: u32 = 3;
+/// Symbols that spreading must save.
+const WORTH: f64 = 0.05;
+/// Symbols beyond the deficit for which a spacing of their own is tried.
+const BEYOND: [u16; 9] = [0, 1, 2, 3, 4, 6, 9, 13, 20];
+
+/// A flight.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Spread {
+    pub(crate) symbols: u16,
+    pub(crate) spacing: Duration,
+    /// Probability that fewer than the deficit arrive.
+    pub(crate) miss: f64,
+}
+
+/// What a flight is to do.
+pub(crate) struct Task {
+    pub(crate) deficit: u8,
+    /// Most symbols.
+    pub(crate) cap: u16,
+    /// Loss of a symbol of which nothing else is known, 0..=1.
+    pub(crate) loss: f64,
+    pub(crate) burst: Burst,
+    /// Time between the first and the last symbol, at most.
+    pub(crate) slack: Duration,
+    /// Symbols that a miss is worth.
+    pub(crate) price: f64,
+}
+
+impl Task {
+    /// Whether it makes a difference how far apart symbols are.
+    pub(crate) fn is_bursty(&self) -> bool {
+        self.burst.correlation > NOTABLE && self.loss < 1.0
+    }
+
+    /// The flight with the least symbols and misses. O(deficit x symbols) for each of a dozen spacings.
+    pub(crate) fn best(&self) -> Spread {
+        let together = self.best_at(Duration::ZERO, self.cap);
+        let mut best = together;
+        let far = self.burst.lasts.saturating_mul(INDEPENDENT);
+        for beyond in BEYOND {
+            let symbols = (u16::from(self.deficit) + beyond).max(2);
+            if symbols > self.cap {
+                break;
+            }
+            let spacing = (self.slack / u32::from(symbols - 1)).min(far);
+            let spread = self.best_at(spacing, symbols);
+            if self.value(&spread) + WORTH < self.value(&best) {
+                best = spread;
+            }
+        }
+        best
+    }
+
+    fn value(&self, spread: &Spread) -> f64 {
+        f64::from(spread.symbols) + self.price * spread.miss
+    }
+
+    /// The best number of symbols, at least the deficit and at most `most`, at this spacing.
+    fn best_at(&self, spacing: Duration, most: u16) -> Spread {
+        const COUNTS: usize = SOURCE_SYMBOLS_MAX as usize;
+        let needed = usize::from(self.deficit.clamp(1, SOURCE_SYMBOLS_MAX));
+        let moments = Moments::new(self);
+        let (stays_bad, turns_bad) = moments.after(spacing);
+        // Probability of so many arrivals and a bad moment, or a good one.
+        let (mut bad, mut good) = ([0.0; COUNTS], [0.0; COUNTS]);
+        bad[0] = moments.first_bad(&self.burst);
+        good[0] = 1.0 - bad[0];
+        let mut complete = 0.0;
+        let mut best: Option<Spread> = None;
+        for symbols in 1..=most.max(needed as u16) {
+            for count in (0..needed).rev() {
+                if symbols > 1 {
+                    let turned = bad[count] * (1.0 - stays_bad);
+                    let spoilt = good[count] * turns_bad;
+                    bad[count] += spoilt - turned;
+                    good[count] += turned - spoilt;
+                }
+                let arrives = good[count] * (1.0 - moments.lost_when_good);
+                good[count] -= arrives;
+                if count + 1 == needed {
+                    complete += arrives;
+                } else {
+                    // The count above was dealt with before.
+                    good[count + 1] += arrives;
+                }
+            }
+            if usize::from(symbols) < needed {
+                continue;
+            }
+            let spread = Spread {
+                symbols,
+                spacing,
+                miss: (1.0 - complete).max(0.0),
+            };
+            if best.is_none_or(|best| self.value(&spread) < self.value(&best)) {
+                best = Some(spread);
+            }
+            if best.is_some_and(|best| f64::from(symbols) >= self.value(&best)) {
+                break;
+            }
+        }
+        best.unwrap_or(Spread {
+            symbols: needed as u16,
+            spacing,
+            miss: 1.0,
+        })
+    }
+}
+
+/// The path as moments that are bad or good: a bad one takes everything, a good one takes symbols one by one. (With a chain of the
+/// symbols' own fates, many symbols sent at once would seem to outlast a burst.)
+struct Moments {
+    /// Share of bad moments.
+    bad: f64,
+    lost_when_good: f64,
+    /// Of those that saw a loss.
+    bad_when_lost: f64,
+    lasts: Duration,
+}
+
+impl Moments {
+    fn new(task: &Task) -> Self {
+        let bad_when_lost = f64::from(task.burst.correlation).clamp(0.0, 1.0);
+        let bad = task.loss * bad_when_lost;
+        Self {
+            bad,
+            lost_when_good: (task.loss - bad) / (1.0 - bad).max(f64::MIN_POSITIVE),
+            bad_when_lost,
+            lasts: task.burst.lasts,
+        }
+    }
+
+    /// Probability that a moment is bad this long after a bad one, and after a good one.
+    fn after(&self, time: Duration) -> (f64, f64) {
+        let kept = self.kept(time);
+        (self.bad + (1.0 - self.bad) * kept, self.bad * (1.0 - kept))
+    }
+
+    /// Probability that now is a bad moment, by what was heard of last.
+    fn first_bad(&self, burst: &Burst) -> f64 {
+        let then = if burst.was_lost {
+            self.bad_when_lost
+        } else {
+            0.0
+        };
+        self.bad + (then - self.bad) * self.kept(burst.age)
+    }
+
+    /// What is left of a moment's influence after this time.
+    fn kept(&self, time: Duration) -> f64 {
+        if time.is_zero() {
+            return 1.0;
+        }
+        let lasts = self.lasts.as_secs_f64().max(1e-6);
+        libm::exp(-time.as_secs_f64() / lasts)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chance;
+
+    fn task(correlation: f32, lasts_ms: u64, price: f64) -> Task {
+        Task {
+            deficit: 4,
+            cap: 250,
+            loss: 0.02,
+            burst: Burst {
+                correlation,
+                lasts: Duration::from_millis(lasts_ms),
+                was_lost: false,
+                age: Duration::from_secs(9),
+            },
+            slack: Duration::from_millis(400),
+            price,
+        }
+    }
+
+    /// research/fec.md, E6, at one miss in a thousand.
+    #[test]
+    fn spreading_over_bursts_takes_as_many_symbols_as_without_bursts() {
+        // In the Gilbert model all is lost within a burst.
+        let bursty = task(0.98, 5, 4000.0);
+        let best = bursty.best();
+        assert!(best.miss < 1e-3 && best.symbols <= 8, "{best:?}");
+        assert!(best.spacing >= Duration::from_millis(10), "{best:?}");
+        let together = bursty.best_at(Duration::ZERO, 250);
+        assert!(
+            together.miss > 1e-3 || together.symbols > 40,
+            "{together:?}"
+        );
+    }
+
+    #[test]
+    fn independent_losses_are_not_spread() {
+        let best = task(0.0, 0, 4000.0).best();
+        assert_eq!(best.spacing, Duration::ZERO);
+        let mut missed = 0.0;
+        chance::arrivals_below(best.symbols, 0.98, 4, |_, probability| {
+            missed += probability
+        });
+        assert!((missed - best.miss).abs() < 1e-12, "a binomial then");
+    }
+
+    #[test]
+    fn a_worthless_miss_gets_the_deficit() {
+        let best = task(0.9, 20, 1.0).best();
+        assert_eq!((best.symbols, best.spacing), (4, Duration::ZERO));
+    }
+}
