@@ -6,7 +6,9 @@ use std::time::{Duration, SystemTime};
 use punctual_net::crypto::AwsLc;
 use punctual_net::udp::SocketOptions;
 use punctual_policy::{Library, PolicyKind};
-use punctual_proto::{EndpointConfig, ServerConfig, ThinStreams, TokenKey, Uplink, limits};
+use punctual_proto::{
+    EndpointConfig, Promise, ServerConfig, ThinStreams, TokenKey, Uplink, limits,
+};
 
 use crate::key::unix_seconds;
 use crate::{MeasureRules, ServerKey};
@@ -52,6 +54,9 @@ pub struct Config {
     /// What is done for streams with few packets on their way. Default all of it; the switches are there to measure what each
     /// is worth.
     pub thin_streams: ThinStreams,
+    /// Whose share of messages is to be on time: each stream's by itself (the default), or that of all sessions together. It
+    /// matters to [`PolicyKind::Steered`] alone.
+    pub promise: Promise,
     /// What clients of a server may measure ([`Session::measure`](crate::Session::measure)). Default `None`: they get no answer. With
     /// rules, streams 1,022 and 1,023 of its sessions are the measurement's, and the traces come by
     /// [`Endpoint::next_trace`](crate::Endpoint::next_trace). A [`frame::Endpoint`](crate::frame::Endpoint) has no use for it.
@@ -102,6 +107,7 @@ impl Default for Config {
             receive: Receive::default(),
             uplink: Uplink::Unknown,
             thin_streams: ThinStreams::default(),
+            promise: Promise::default(),
             measure: None,
             thread: 0,
             socket_buffers: (options.recv_buffer_bytes, options.send_buffer_bytes),
@@ -129,6 +135,7 @@ impl Config {
             handshake_timeout: self.handshake_timeout,
             uplink: self.uplink,
             thin_streams: self.thin_streams,
+            promise: self.promise,
             ..EndpointConfig::client(Arc::new(AwsLc), library(self.policy))
         }
     }

@@ -175,6 +175,7 @@ impl Endpoint {
                     pool: &mut self.pool,
                     entropy: &mut self.entropy,
                     touched: &mut self.touched,
+                    experience: &mut self.experience,
                     has_budget: true,
                 };
                 let mut session =
@@ -290,6 +291,7 @@ impl Endpoint {
             pool: &mut self.pool,
             entropy: &mut self.entropy,
             touched: &mut self.touched,
+            experience: &mut self.experience,
             has_budget: true,
         };
         let session = Session::new(now, Role::Server, from, established, identity, &shared);

@@ -60,6 +60,18 @@ impl Default for ThinStreams {
     }
 }
 
+/// Whose share of messages is promised to be on time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Promise {
+    /// Each stream's by itself: nobody pays with late messages for what others save.
+    #[default]
+    EachStream,
+    /// That of all sessions with the same miss target together, as "99.9 % of all messages": redundancy goes where it saves most
+    /// misses, and good paths pay for bad ones. No stream is given more than ten times its share of misses, as far as symbols
+    /// can prevent them.
+    AllSessions,
+}
+
 /// What the way out of an endpoint carries; all its sessions share it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Uplink {
@@ -100,6 +112,8 @@ pub struct EndpointConfig {
     pub uplink: Uplink,
     /// What is done for thin streams; all of it unless set.
     pub thin_streams: ThinStreams,
+    /// Whose share of messages is to be on time; each stream's by itself unless set. Only for a policy that is steered.
+    pub promise: Promise,
 }
 
 impl core::fmt::Debug for EndpointConfig {
@@ -115,6 +129,7 @@ impl core::fmt::Debug for EndpointConfig {
             .field("key_update_packets", &self.key_update_packets)
             .field("uplink", &self.uplink)
             .field("thin_streams", &self.thin_streams)
+            .field("promise", &self.promise)
             .finish_non_exhaustive()
     }
 }
@@ -151,6 +166,7 @@ impl EndpointConfig {
             key_update_packets: crate::session::KEY_UPDATE_PACKETS,
             uplink: Uplink::Unknown,
             thin_streams: ThinStreams::default(),
+            promise: Promise::default(),
         }
     }
 

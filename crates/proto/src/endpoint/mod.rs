@@ -18,12 +18,12 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::net::SocketAddr;
 
-pub use config::{ConfigError, EndpointConfig, ServerConfig, ThinStreams, Uplink};
+pub use config::{ConfigError, EndpointConfig, Promise, ServerConfig, ThinStreams, Uplink};
 
 use crate::handshake::{ConnectToken, CookieJar, Entropy};
 use crate::pool::Pool;
 use crate::session::{
-    CloseCode, CloseReason, Event, PathReport, SendError, Session, SessionStats, Shared,
+    CloseCode, CloseReason, Event, Experience, PathReport, SendError, Session, SessionStats, Shared,
 };
 use crate::stream::{Forecast, SendOptions};
 use crate::time::{Instant, earliest};
@@ -138,6 +138,7 @@ pub struct Endpoint {
     entropy: Entropy,
     pool: Pool,
     touched: Vec<u64>,
+    experience: Experience,
     trims: Trims,
     table: Table,
     timers: TimerHeap,
@@ -170,6 +171,7 @@ impl Endpoint {
             entropy,
             pool: Pool::new(POOL_MAX),
             touched: Vec::new(),
+            experience: Experience::default(),
             trims: Trims::default(),
             timers: TimerHeap::default(),
             admissions: Admissions::default(),
@@ -238,6 +240,7 @@ impl Endpoint {
             pool: &mut self.pool,
             entropy: &mut self.entropy,
             touched: &mut self.touched,
+            experience: &mut self.experience,
             has_budget: true,
         };
         if !session.handle_packet(now, from, ecn, &header, datagram, &mut shared) {
@@ -371,6 +374,7 @@ impl Endpoint {
                         pool: &mut self.pool,
                         entropy: &mut self.entropy,
                         touched: &mut self.touched,
+                        experience: &mut self.experience,
                         has_budget: true,
                     };
                     session.handle_timeout(now, &mut shared);
@@ -407,6 +411,7 @@ impl Endpoint {
             pool: &mut self.pool,
             entropy: &mut self.entropy,
             touched: &mut self.touched,
+            experience: &mut self.experience,
             has_budget: true,
         };
         let result = f(session, &mut shared);

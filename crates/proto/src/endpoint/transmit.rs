@@ -90,6 +90,7 @@ impl Endpoint {
                     pool: &mut self.pool,
                     entropy: &mut self.entropy,
                     touched: &mut self.touched,
+                    experience: &mut self.experience,
                     has_budget,
                 };
                 let transmit = session.poll_transmit(now, buffer, &mut shared);

@@ -1,6 +1,7 @@
 //! One coded block on its way: which of its symbols were sent, which arrived, and where its current round stands.
 
 use alloc::vec::Vec;
+use core::time::Duration;
 
 use crate::limits::REPAIR_SYMBOLS_MAX;
 use crate::message::Cut;
@@ -34,6 +35,14 @@ pub(crate) struct Block {
     /// The first packet that may hold a symbol of the current flight; below it all are settled.
     pub(crate) flight_from: u64,
     pub(crate) round_ends: Option<Instant>,
+    /// How long the current round waits for answers; zero stands for the path's round time.
+    pub(crate) patience: Duration,
+    /// Time between two symbols of the current flight, and when the next one may leave.
+    pub(crate) spacing: Duration,
+    pub(crate) resumes_at: Option<Instant>,
+    /// Symbols of rounds that ended in silence: nobody answered for them or for anything later. And the packet of the first.
+    pub(crate) silent: u16,
+    pub(crate) silent_from: u64,
     /// When its message is given up, if it is to be.
     pub(crate) drop_at: Option<Instant>,
     /// The newest packet with a symbol of it, and how many copies of it travelled in spare room.
@@ -67,6 +76,11 @@ impl Block {
             flight_acked: false,
             flight_from: 0,
             round_ends: None,
+            patience: Duration::ZERO,
+            spacing: Duration::ZERO,
+            resumes_at: None,
+            silent: 0,
+            silent_from: u64::MAX,
             drop_at: None,
             last_packet: u64::MAX,
             bundled: 0,
@@ -174,9 +188,16 @@ impl Block {
             && (self.backoff == 0 || self.flight_acked)
     }
 
-    /// When this block wants attention next.
+    /// A symbol leaves now. `true` when the rest of the flight has to wait.
+    pub(crate) fn pause(&mut self, now: Instant) -> bool {
+        let pauses = self.to_send > 0 && self.spacing > Duration::ZERO;
+        self.resumes_at = pauses.then(|| now + self.spacing);
+        pauses
+    }
+
+    /// When this block wants attention next. A round does not end before its flight has left.
     pub(crate) fn due(&self) -> Option<Instant> {
-        earliest(self.round_ends, self.drop_at)
+        earliest(self.resumes_at.or(self.round_ends), self.drop_at)
     }
 }
 

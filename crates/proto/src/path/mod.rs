@@ -1,7 +1,9 @@
 //! What is known of the way to the peer: delay, loss, reordering, how large packets may be, and how fast they may go.
 
+mod burst;
 mod congestion;
 mod delay;
+mod level;
 mod loss;
 mod mtu;
 mod pacer;
@@ -9,8 +11,10 @@ mod reordering;
 mod rtt;
 mod validation;
 
+pub(crate) use burst::Bursts;
 pub(crate) use congestion::Congestion;
 pub(crate) use delay::DelayHistogram;
+pub(crate) use level::{LossLevel, UsualLoss};
 pub(crate) use loss::Loss;
 pub(crate) use mtu::MtuSearch;
 pub(crate) use pacer::Pacer;
@@ -33,6 +37,9 @@ pub(crate) struct Path {
     /// One-way delays of what we sent, by the clock offset; empty until the offset is known.
     pub(crate) owd: DelayHistogram,
     pub(crate) loss: Loss,
+    /// The present loss of what we send.
+    pub(crate) level: LossLevel,
+    pub(crate) bursts: Bursts,
     pub(crate) incoming_loss: Loss,
     pub(crate) reordering: Reordering,
     pub(crate) congestion: Congestion,
@@ -43,13 +50,20 @@ pub(crate) struct Path {
 }
 
 impl Path {
-    pub(crate) fn new(now: Instant, remote: SocketAddr, datagram_max: u16) -> Self {
+    pub(crate) fn new(
+        now: Instant,
+        remote: SocketAddr,
+        datagram_max: u16,
+        usual: &UsualLoss,
+    ) -> Self {
         Self {
             remote,
             began: now,
             rtt: Rtt::default(),
             owd: DelayHistogram::default(),
             loss: Loss::default(),
+            level: LossLevel::among(usual),
+            bursts: Bursts::default(),
             incoming_loss: Loss::default(),
             reordering: Reordering::default(),
             congestion: Congestion::default(),
@@ -84,6 +98,24 @@ impl Path {
         };
         let rounds = nanos(slack.saturating_sub(margin)) / nanos(self.round_time()).max(1);
         1 + rounds.min(99) as u16
+    }
+
+    /// A packet sent at `sent_at` has arrived, or is taken for lost.
+    pub(crate) fn record_fate(&mut self, now: Instant, sent_at: Instant, lost: bool) {
+        self.loss.record(lost);
+        let dependence = self.bursts.record(sent_at, lost, self.loss.mean() as f32);
+        self.level.record(now, lost, dependence);
+    }
+
+    /// Time left in which a symbol can be sent that arrives within `time_left`, unless it takes longer than most do.
+    pub(crate) fn slack(&self, time_left: Duration, clock_margin: Duration) -> Duration {
+        time_left.saturating_sub(self.one_way_delay() + clock_margin + TIMER_GRANULARITY)
+    }
+
+    /// Probability that the answer to what was sent `age` ago is still to come, or lost, given that it arrived.
+    pub(crate) fn feedback_missing(&self, age: Duration) -> f64 {
+        let lost = self.incoming_loss.mean();
+        1.0 - (1.0 - lost) * (1.0 - self.rtt.share_beyond(age))
     }
 
     /// How long it takes to send so many bytes at the present rate.

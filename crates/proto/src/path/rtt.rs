@@ -72,6 +72,12 @@ impl Rtt {
         }
     }
 
+    /// Share of round trips that take longer than `age`; half a sample is kept for what has not been seen.
+    pub(crate) fn share_beyond(&self, age: Duration) -> f64 {
+        let unseen = 0.5 / f64::from(self.count.max(1));
+        (1.0 - self.samples.share_within(age)).max(unseen.min(0.5))
+    }
+
     /// RFC 9002 section 7.6.1: losses that span this long mean that the path carries nothing.
     pub(crate) fn persistent_congestion(&self) -> Duration {
         (self.smoothed() + (self.variation * 4).max(TIMER_GRANULARITY)) * 3

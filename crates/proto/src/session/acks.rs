@@ -52,6 +52,7 @@ impl Session {
         self.lose_overtaken(now, &mut touched, shared);
         self.settle_flights(now, touched, shared);
         self.sent.prune(self.lost_before(now));
+        shared.experience.loss.observe(&mut self.path.level);
     }
 
     /// Round trip, clock offset and one-way delay from the largest packet, when it is newly acknowledged.
@@ -113,10 +114,11 @@ impl Session {
             self.path
                 .congestion
                 .on_acked(now, packet.sent_at, usize::from(packet.bytes));
-            self.path.loss.record(false);
+            self.path.record_fate(now, packet.sent_at, false);
         } else {
             // It had been counted as lost; it counts once.
             self.path.loss.correct();
+            self.path.level.correct();
             self.path.congestion.on_spurious_loss();
             self.statistics.packets_spurious += 1;
             if state == PacketState::LostByOrder {
@@ -214,12 +216,12 @@ impl Session {
             message.arrival = Some((arrival, bound));
         }
         if large != Some(false) {
-            self.finish_message(now, slot);
+            self.finish_message(now, slot, shared);
             self.after_outcome(now, shared);
         }
     }
 
-    fn finish_message(&mut self, now: Instant, slot: u32) {
+    fn finish_message(&mut self, now: Instant, slot: u32, shared: &mut Shared<'_>) {
         let why = self.miss_reason(now, slot);
         let Some(message) = self.traffic.outbox.remove_message(slot) else {
             return;
@@ -252,6 +254,6 @@ impl Session {
                 .streams
                 .on_place_resolved(message.stream, sequence);
         }
-        self.resolve(slot, &message, outcome);
+        self.resolve(slot, &message, outcome, shared);
     }
 }

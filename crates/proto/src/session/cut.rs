@@ -13,7 +13,7 @@ use crate::limits::{MTU_MIN, SOURCE_SYMBOLS_MAX, WHOLE_MAX};
 use crate::message::{Block, Body, Cut, OutgoingMessage, PACKET_OVERHEAD, cut_evenly};
 use crate::pool::Pool;
 use crate::schedule::Item;
-use crate::stream::{Delivery, Forecast, OutgoingStream, SendOptions};
+use crate::stream::{Delivery, Forecast, OutgoingStream, SendOptions, StreamId};
 use crate::time::{Instant, nanos};
 use crate::wire::{Order, Preamble, Writer};
 
@@ -29,7 +29,6 @@ pub(super) const fn whole_len_max() -> usize {
 struct Plan {
     cut: Cut,
     rounds: u16,
-    loss: f32,
 }
 
 impl Session {
@@ -220,9 +219,7 @@ impl Session {
         shared: &Shared<'_>,
     ) -> Option<Plan> {
         let rounds = match time_left {
-            Some(time_left) => self
-                .path
-                .rounds_within(time_left, self.clock.residual(now).unwrap_or_default()),
+            Some(time_left) => self.path.rounds_within(time_left, self.clock_margin(now)),
             None => u16::MAX,
         };
         let loss = self.path.loss.upper_bound();
@@ -242,7 +239,7 @@ impl Session {
             loss,
             miss,
         )?;
-        Some(Plan { cut, rounds, loss })
+        Some(Plan { cut, rounds })
     }
 
     /// How a message of `len` bytes would be sent, and in how many blocks.
@@ -264,14 +261,14 @@ impl Session {
             self.path
                 .rounds_within(time_left, self.clock.residual(now).unwrap_or_default())
         });
-        let loss = self.path.loss.upper_bound();
-        (Plan { cut, rounds, loss }, block_len.div_ceil(full - 8))
+        (Plan { cut, rounds }, block_len.div_ceil(full - 8))
     }
 
     /// The probability that a message keeps its deadline; 1 without one.
     pub(super) fn predict(
         &mut self,
         now: Instant,
+        stream: StreamId,
         len: usize,
         options: &SendOptions,
         shared: &Shared<'_>,
@@ -287,7 +284,8 @@ impl Session {
         }
         let situation = Situation {
             draw: draw(self.traffic.outbox.next_id()),
-            ..plan.situation(time_left, self)
+            price: self.price(stream, options.miss_target(), shared),
+            ..plan.situation(now, time_left, self)
         };
         let miss = self.predict_miss(&situation, options.miss_target(), shared);
         libm::pow(1.0 - miss, blocks as f64)
@@ -308,7 +306,7 @@ impl Session {
             .map(|within| within.saturating_sub(queue_delay));
         let (plan, blocks) = self.plan_message(now, len, time_left, options, shared);
         let (miss, symbols) = self.predict_block(
-            &plan.situation(time_left.unwrap_or(Duration::MAX), self),
+            &plan.situation(now, time_left.unwrap_or(Duration::MAX), self),
             options.miss_target(),
             shared,
         );
@@ -370,21 +368,9 @@ fn message_body(session: &Session, slot: u32) -> Option<Kind> {
 }
 
 impl Plan {
-    fn situation(&self, time_left: Duration, session: &Session) -> Situation {
-        Situation {
-            source_symbols: self.cut.source_symbols,
-            deficit: self.cut.source_symbols,
-            unaccounted: 0,
-            sent: 0,
-            rounds_left: self.rounds,
-            rounds_planned: self.rounds,
-            loss: self.loss,
-            draw: 0,
-            time_left,
-            round_time: session.path.round_time(),
-            rtt: session.path.rtt.smoothed(),
-            rtt_deviation: session.path.rtt.variation(),
-        }
+    /// What a policy sees before the first flight.
+    fn situation(&self, now: Instant, time_left: Duration, session: &Session) -> Situation {
+        session.outlook(now, self.cut.source_symbols, time_left, self.rounds)
     }
 }
 

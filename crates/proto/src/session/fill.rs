@@ -223,11 +223,15 @@ impl Session {
             .traffic
             .outbox
             .block(number)
-            .map(|block| self.round_end(now, block.backoff));
+            .map(|block| self.round_end(now, block.backoff, block.patience));
         if let Some(block) = self.traffic.outbox.block_mut(number) {
             block.round_ends = round_ends;
+            let pauses = block.pause(now);
             if block.source_symbols == 1 && block.sent == 1 {
                 self.traffic.recent.push(number);
+            }
+            if pauses {
+                self.take_off_schedule(number);
             }
         }
         self.arm(number);
@@ -330,7 +334,7 @@ impl Session {
             };
             left -= len;
             picks.add(SymbolRef { block: number, esi }, len);
-            let ends = self.round_end(now, 0);
+            let ends = self.round_end(now, 0, Duration::ZERO);
             if let Some(block) = self.traffic.outbox.block_mut(number) {
                 block.bundled += 1;
                 // What is on its way is waited for.

@@ -393,7 +393,12 @@ impl Session {
         // The peer counts marks over the whole session.
         let congestion_marks = self.path.congestion_marks;
         // Nothing measured on the old path holds on the new one. What is under way there is lost, and goes again now.
-        self.path = Path::new(now, validation.address, self.path.mtu.max());
+        self.path = Path::new(
+            now,
+            validation.address,
+            self.path.mtu.max(),
+            &shared.experience.loss,
+        );
         self.path.congestion_marks = congestion_marks;
         if let Some(round_trip) = validation.round_trip(now) {
             self.path.rtt.record(round_trip);

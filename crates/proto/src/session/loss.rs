@@ -104,7 +104,15 @@ impl Session {
             return;
         }
         self.statistics.packets_lost += 1;
-        self.path.loss.record(true);
+        self.path.record_fate(now, packet.sent_at, true);
+        self.liveness.lost_runs.record(number, packet.sent_at);
+        let next = self.sent.get(number + 1);
+        if let Some(next) =
+            next.filter(|next| next.symbols > 0 && next.state == PacketState::Settled)
+        {
+            let lag = next.sent_at.since(packet.sent_at);
+            self.path.bursts.note_after_loss(lag, false);
+        }
         self.path
             .congestion
             .on_lost(now, packet.sent_at, usize::from(packet.bytes));

@@ -11,6 +11,7 @@ mod loss;
 mod output;
 mod recall;
 mod rounds;
+mod runs;
 mod send;
 mod statistics;
 mod timers;
@@ -29,17 +30,18 @@ pub(crate) use send::Content;
 pub use send::SendError;
 pub use statistics::{PathReport, SessionStats};
 
+use self::runs::LostRuns;
 use crate::clock::ClockOffset;
 use crate::crypto::{Algorithm, OpenKeys, SealKeys};
 use crate::endpoint::EndpointConfig;
 use crate::handshake::{Entropy, Established};
 use crate::limits::EVENTS_MAX;
 use crate::message::{Inbox, Outbox, SplitCache};
-use crate::path::{Path, Validation};
+use crate::path::{Path, UsualLoss, Validation};
 use crate::pool::Pool;
 use crate::recovery::{Received, SentPackets};
 use crate::schedule::Schedule;
-use crate::stream::{Incoming, MessageId, Streams};
+use crate::stream::{Incoming, MessageId, Promises, Streams};
 use crate::time::Instant;
 use crate::wire::ConnectionId;
 
@@ -57,8 +59,19 @@ pub(crate) struct Shared<'a> {
     pub(crate) entropy: &'a mut Entropy,
     /// Scratch for block numbers.
     pub(crate) touched: &'a mut Vec<u64>,
+    /// What the endpoint's sessions have learned.
+    pub(crate) experience: &'a mut Experience,
     /// Symbols may leave, as far as the endpoint is concerned.
     pub(crate) has_budget: bool,
+}
+
+/// What sessions of an endpoint learn from each other.
+#[derive(Default)]
+pub(crate) struct Experience {
+    /// The loss of their paths: a new session begins with it.
+    pub(crate) loss: UsualLoss,
+    /// The prices of misses, where the promise is that of all sessions together.
+    pub(crate) promises: Promises,
 }
 
 /// Packets taken for lost are remembered at least this long.
@@ -208,6 +221,9 @@ struct Liveness {
     latest_rtt: Duration,
     /// When the next packet that later ones have overtaken is lost.
     loss_at: Option<Instant>,
+    lost_runs: LostRuns,
+    /// For how long the latest flight is waited for.
+    patience: Duration,
 }
 
 impl Session {
@@ -250,7 +266,7 @@ impl Session {
                 first_number: 0,
                 forget_at: None,
             },
-            path: Path::new(now, remote, datagram_max),
+            path: Path::new(now, remote, datagram_max, &shared.experience.loss),
             validation: None,
             clock: ClockOffset::default(),
             sent: SentPackets::default(),
@@ -277,6 +293,8 @@ impl Session {
                 losses_since: None,
                 latest_rtt: Duration::ZERO,
                 loss_at: None,
+                lost_runs: LostRuns::default(),
+                patience: Duration::ZERO,
             },
             statistics: SessionStats::default(),
         }

@@ -155,6 +155,7 @@ impl Session {
         self.take_off_schedule(number);
         if let Some(block) = self.traffic.outbox.block_mut(number) {
             block.to_send = 0;
+            block.resumes_at = None;
         }
     }
 
@@ -256,13 +257,22 @@ impl Session {
         if let Some(sequence) = message.sequence.filter(|_| !is_closing) {
             self.send_void(&message, sequence, shared);
         }
-        self.resolve(slot, &message, outcome);
+        self.resolve(slot, &message, outcome, shared);
     }
 
     /// Tells the application, and the stream, what became of a message that is gone from the outbox.
-    pub(super) fn resolve(&mut self, slot: u32, message: &OutgoingMessage, outcome: Outcome) {
+    pub(super) fn resolve(
+        &mut self,
+        slot: u32,
+        message: &OutgoingMessage,
+        outcome: Outcome,
+        shared: &mut Shared<'_>,
+    ) {
         if message.fate == Fate::Void {
             return;
+        }
+        if message.deadline.is_some() {
+            self.learn_from(message, &outcome, shared);
         }
         self.traffic.streams.on_resolved(message.stream);
         let predicted = message.deadline.map(|_| message.predicted_on_time);

@@ -4,12 +4,16 @@
 use core::cmp::Reverse;
 use core::time::Duration;
 
-use punctual_policy::{Action, Deficit, Policy, Situation, expected_cost, predict_miss};
+use punctual_policy::{
+    Action, Burst, Deficit, Policy, Price, Situation, expected_cost, predict_miss,
+};
 
 use super::{Due, Session, Shared};
-use crate::limits::BACKOFF_MAX;
+use crate::endpoint::Promise;
+use crate::limits::{BACKOFF_MAX, TIMER_GRANULARITY};
+use crate::message::OutgoingMessage;
 use crate::recovery::PacketState;
-use crate::stream::{MessageId, MissReason};
+use crate::stream::{MessageId, MissReason, Outcome, StreamId};
 use crate::time::Instant;
 
 /// Rounds that a prediction looks ahead; what later rounds could still save is not counted.
@@ -30,6 +34,7 @@ pub(super) struct PredictionKey {
     time_left: Duration,
     /// The bound and the mean, to about an eighth of an octave.
     loss: (u32, u32),
+    price: Option<u8>,
     acked: u64,
 }
 
@@ -42,6 +47,10 @@ struct Decision {
     repeats_source: bool,
     /// If nobody answers, the next round is longer.
     may_back_off: bool,
+    /// How long to wait for answers, if not for the round time.
+    look_again: Option<Duration>,
+    /// Time between two symbols.
+    spacing: Duration,
 }
 
 impl Session {
@@ -61,27 +70,25 @@ impl Session {
     }
 
     /// Begins the first round of a block that was just cut. It is not in the schedule yet: mostly all of it leaves at once.
-    pub(super) fn begin_first_round(&mut self, now: Instant, number: u64, shared: &Shared<'_>) {
+    pub(super) fn begin_first_round(&mut self, now: Instant, number: u64, shared: &mut Shared<'_>) {
         if let Some(decision) = self.decide(now, number, shared) {
             self.begin_flight(now, number, decision);
         }
     }
 
     /// What to do in the next round of a block. `None` when its message is not to be repaired any more.
-    fn decide(&mut self, now: Instant, number: u64, shared: &Shared<'_>) -> Option<Decision> {
-        let round_time = self.path.round_time();
-        let residual = self.clock.residual(now).unwrap_or_default();
-        let loss = self.path.loss.upper_bound();
+    fn decide(&mut self, now: Instant, number: u64, shared: &mut Shared<'_>) -> Option<Decision> {
         let block = self.traffic.outbox.block(number)?;
         let message = self.traffic.outbox.message(block.message)?;
-        let (deadline, options) = (message.deadline, message.options);
-        let time_left = deadline.map_or(Duration::MAX, |deadline| deadline.since(now));
-        let rounds_left = if deadline.is_some() {
-            self.path.rounds_within(time_left, residual)
-        } else {
-            0
-        };
+        let (stream, deadline) = (message.stream, message.deadline);
+        let miss_target = message.options.miss_target();
         let is_first = block.sent == 0;
+        let is_first_block = message.first_block == Some(number);
+        let time_left = deadline.map_or(Duration::MAX, |deadline| deadline.since(now));
+        let rounds_left = match deadline {
+            Some(_) => self.path.rounds_within(time_left, self.clock_margin(now)),
+            None => 0,
+        };
         if !is_first && (!message.fate_sends() || (rounds_left == 0 && !message.is_repaired())) {
             return None;
         }
@@ -89,26 +96,13 @@ impl Session {
             // No deadline, or none that can be kept: nothing to buy with redundancy.
             (Action::burst(u16::from(block.deficit())), Deficit::Rank)
         } else {
-            let policy = shared.config.policies.policy(options.miss_target());
-            let counted = policy.counts();
-            let situation = Situation {
-                source_symbols: block.source_symbols,
-                deficit: match counted {
-                    Deficit::Rank => block.deficit(),
-                    Deficit::Source => block.source_deficit(),
-                },
-                unaccounted: block.unaccounted,
-                sent: block.sent,
-                rounds_left,
-                rounds_planned: block.rounds_planned,
-                loss,
-                draw: draw(message.id),
-                time_left,
-                round_time,
-                rtt: self.path.rtt.smoothed(),
-                rtt_deviation: self.path.rtt.variation(),
-            };
-            (policy.decide(&situation), counted)
+            let policy = shared.config.policies.policy(miss_target);
+            let mut situation = self.situation(now, number, policy, time_left, rounds_left)?;
+            if is_first && is_first_block {
+                self.steer(stream, miss_target, policy, &situation, shared);
+            }
+            situation.price = self.price(stream, miss_target, shared);
+            (policy.decide(&situation), policy.counts())
         };
         // Inside the deadline there is no backoff. After it (or without one) each round that nobody answered doubles the next,
         // unless so little is on its way that it matters to nobody.
@@ -118,7 +112,172 @@ impl Session {
             symbols: action.symbols.min(FLIGHT_MAX),
             repeats_source: !is_first && counted == Deficit::Source,
             may_back_off: rounds_left == 0 && !is_thin,
+            look_again: action.look_again,
+            spacing: action.spacing,
         })
+    }
+
+    /// What a policy sees of a block with a deadline, but for the price.
+    fn situation(
+        &self,
+        now: Instant,
+        number: u64,
+        policy: &dyn Policy,
+        time_left: Duration,
+        rounds_left: u16,
+    ) -> Option<Situation> {
+        let block = self.traffic.outbox.block(number)?;
+        let message = self.traffic.outbox.message(block.message)?;
+        // Once something later was answered for, what was not is lost.
+        let is_silent = block.silent > 0 && self.largest_acked < Some(block.silent_from);
+        let silent = if is_silent { block.silent } else { 0 };
+        Some(Situation {
+            deficit: match policy.counts() {
+                Deficit::Rank => block.deficit(),
+                Deficit::Source => block.source_deficit(),
+            },
+            unaccounted: block.unaccounted + silent,
+            feedback_missing: self.feedback_missing(now.since(block.flight_began), silent),
+            sent: block.sent,
+            rounds_planned: block.rounds_planned,
+            draw: draw(message.id),
+            ..self.outlook(now, block.source_symbols, time_left, rounds_left)
+        })
+    }
+
+    /// What a policy sees before the first flight of a block of `source_symbols`.
+    pub(super) fn outlook(
+        &self,
+        now: Instant,
+        source_symbols: u8,
+        time_left: Duration,
+        rounds: u16,
+    ) -> Situation {
+        let round_time = self.path.round_time();
+        let slack = self.path.slack(time_left, self.clock_margin(now));
+        // The last round begins when those before have waited their time.
+        let before = round_time.saturating_mul(u32::from(rounds.saturating_sub(1)));
+        Situation {
+            loss_mean: self.path.level.over_rounds(rounds),
+            burst: self.burst(now),
+            on_time: self.path.on_time(time_left.saturating_sub(before)) as f32,
+            time_left,
+            slack,
+            round_time,
+            rtt: self.path.rtt.smoothed(),
+            rtt_deviation: self.path.rtt.variation(),
+            ..Situation::first(source_symbols, rounds, self.path.loss.upper_bound())
+        }
+    }
+
+    /// How the losses of symbols sent now depend on each other, and on what was heard of last.
+    fn burst(&self, now: Instant) -> Burst {
+        let (correlation, lasts) = self.path.bursts.shape(self.path.loss.mean() as f32);
+        let (sent_at, was_lost) = self.path.bursts.last();
+        Burst {
+            correlation,
+            lasts,
+            was_lost,
+            age: now.since(sent_at),
+        }
+    }
+
+    /// Probability that the answers for `silent` symbols, last sent `age` ago, are late or lost, and not the symbols.
+    fn feedback_missing(&self, age: Duration, silent: u16) -> f32 {
+        if silent == 0 {
+            return 0.0;
+        }
+        let (missing, lost) = (
+            self.path.feedback_missing(age),
+            self.path.bursts.all_lost(silent, self.path.level.mean()),
+        );
+        let unanswered = (1.0 - lost) * missing;
+        (unanswered / (unanswered + lost).max(f64::MIN_POSITIVE)) as f32
+    }
+
+    /// How far the clock of the peer may be off.
+    pub(super) fn clock_margin(&self, now: Instant) -> Duration {
+        self.clock.residual(now).unwrap_or_default()
+    }
+
+    /// A message's first block is about to be sent: its price is found, and moves.
+    fn steer(
+        &mut self,
+        stream: StreamId,
+        miss_target: f32,
+        policy: &dyn Policy,
+        first: &Situation,
+        shared: &mut Shared<'_>,
+    ) {
+        let own_target = match shared.config.promise {
+            Promise::EachStream => miss_target,
+            Promise::AllSessions => {
+                let steering = shared.experience.promises.steering_mut(miss_target);
+                steering.on_message(policy, first, miss_target);
+                floor_target(miss_target)
+            }
+        };
+        if let Some(stream) = self.traffic.streams.get_mut(stream) {
+            let steering = stream.promises.steering_mut(miss_target);
+            steering.on_message(policy, first, own_target);
+        }
+    }
+
+    /// What a miss is worth to a stream's messages with this target.
+    pub(super) fn price(
+        &self,
+        stream: StreamId,
+        miss_target: f32,
+        shared: &Shared<'_>,
+    ) -> Option<Price> {
+        let own = self
+            .traffic
+            .streams
+            .get(stream)?
+            .promises
+            .price(miss_target);
+        match shared.config.promise {
+            Promise::EachStream => own,
+            Promise::AllSessions => {
+                let all = shared.experience.promises.price(miss_target)?;
+                // `None` is below every price.
+                if own > Some(all) { own } else { Some(all) }
+            }
+        }
+    }
+
+    /// A message with a deadline has its outcome: misses that symbols could have prevented move the price.
+    pub(super) fn learn_from(
+        &mut self,
+        message: &OutgoingMessage,
+        outcome: &Outcome,
+        shared: &mut Shared<'_>,
+    ) {
+        let is_missed = match outcome {
+            Outcome::OnTime { .. } => false,
+            Outcome::Late { why, .. } | Outcome::Dropped { why } => {
+                *why == MissReason::Loss && !self.was_swallowed(message)
+            }
+            _ => return,
+        };
+        let miss_target = message.options.miss_target();
+        if shared.config.promise == Promise::AllSessions {
+            let steering = shared.experience.promises.steering_mut(miss_target);
+            steering.on_outcome(is_missed);
+        }
+        if let Some(stream) = self.traffic.streams.get_mut(message.stream) {
+            let steering = stream.promises.steering_mut(miss_target);
+            steering.on_outcome(is_missed);
+        }
+    }
+
+    fn was_swallowed(&self, message: &OutgoingMessage) -> bool {
+        let (Some(first), Some(deadline)) = (message.first_sent_at, message.deadline) else {
+            return false;
+        };
+        self.liveness
+            .lost_runs
+            .swallowed(first, deadline, self.path.owd.min())
     }
 
     /// Whether so few packets are on their way that losses among them do not show as gaps: fewer than four (the thin-stream
@@ -147,20 +306,27 @@ impl Session {
         } else {
             0
         };
+        block.spacing = decision.spacing;
+        block.patience = decision.look_again.unwrap_or_default();
+        let patience = block.patience.max(round_time);
         block.flight_began = now;
         block.round_ends = None;
         if block.to_send == 0 {
-            // The policy gives the deadline up. Delivery goes on after it.
-            block.round_ends = decision
-                .deadline
-                .map(|deadline| deadline.max(now + round_time));
+            block.round_ends = match decision.look_again {
+                Some(wait) => Some(now + wait.max(TIMER_GRANULARITY)),
+                // The policy gives the deadline up. Delivery goes on after it.
+                None => decision
+                    .deadline
+                    .map(|deadline| deadline.max(now + round_time)),
+            };
         }
+        self.liveness.patience = patience;
         self.arm(number);
     }
 
-    /// When the round of a block ends whose last symbol leaves now.
-    pub(super) fn round_end(&self, now: Instant, backoff: u8) -> Instant {
-        let round_time = self.path.round_time();
+    /// When the round of a block ends whose last symbol leaves now; it waits for the round time at least.
+    pub(super) fn round_end(&self, now: Instant, backoff: u8, patience: Duration) -> Instant {
+        let round_time = self.path.round_time().max(patience);
         now + round_time
             .saturating_mul(1 << backoff.min(16))
             .min(BACKOFF_MAX.max(round_time))
@@ -205,12 +371,21 @@ impl Session {
         let from = block.flight_from.max(self.sent.first_outstanding());
         let mut touched = core::mem::take(shared.touched);
         touched.clear();
+        let mut silent = 0;
         for packet in from..self.sent.next_number() {
             if self.holds_symbol_of(packet, number) {
+                silent += u16::from(self.largest_acked < Some(packet));
                 self.lose_packet(now, packet, PacketState::LostByTime, &mut touched);
             }
         }
         touched.retain(|other| *other != number);
+        if let Some(block) = self.traffic.outbox.block_mut(number) {
+            if self.largest_acked >= Some(block.silent_from) {
+                (block.silent, block.silent_from) = (0, u64::MAX);
+            }
+            block.silent += silent;
+            block.silent_from = block.silent_from.min(from);
+        }
         self.end_round(now, number, shared);
         self.settle_flights(now, touched, shared);
     }
@@ -283,7 +458,7 @@ impl Session {
         shared: &Shared<'_>,
     ) -> (f64, f64) {
         let policy = shared.config.policies.policy(miss_target);
-        let loss = self.path.loss.mean();
+        let loss = self.expected_loss(situation);
         if situation.rounds_left == 0 {
             return (1.0, f64::from(situation.deficit) / (1.0 - loss.min(0.99)));
         }
@@ -305,11 +480,19 @@ impl Session {
             Some((_, miss)) => miss,
             None => {
                 let (first, later) = self.on_time_by_round(situation);
-                let loss = self.path.loss.mean();
+                let loss = self.expected_loss(situation);
                 let miss = 1.0 - first * (1.0 - predict_miss(policy, situation, loss, &later));
                 self.traffic.prediction = Some((key, miss));
                 miss
             }
+        }
+    }
+
+    /// With what a prediction reckons: with a price, as the policy does, the present loss.
+    fn expected_loss(&self, situation: &Situation) -> f64 {
+        match situation.price {
+            Some(_) => f64::from(situation.loss_mean),
+            None => self.path.loss.mean(),
         }
     }
 
@@ -327,8 +510,10 @@ impl Session {
             time_left: situation.time_left,
             loss: (
                 situation.loss.to_bits() >> 20,
-                (self.path.loss.mean() as f32).to_bits() >> 20,
+                (self.expected_loss(situation) as f32).to_bits() >> 20,
             ),
+            // To half an octave.
+            price: situation.price.map(|price| (2.0 * price.log2()) as u8),
             acked: if acked < 256 { acked } else { acked | 31 },
         }
     }
@@ -362,6 +547,11 @@ impl Session {
                 .symbols_of(number)
                 .any(|position| self.sent.symbol(number, position).block == block)
     }
+}
+
+/// What a stream is promised by itself where the promise is that of all sessions.
+fn floor_target(miss_target: f32) -> f32 {
+    (10.0 * miss_target).min(0.5)
 }
 
 /// A number for mixed policies: uniform over messages, the same for a message whatever else happens (splitmix64).

@@ -152,7 +152,7 @@ impl Session {
         if delivery == Delivery::Latest {
             self.supersede_key(now, stream, options.key, shared);
         }
-        let predicted_on_time = self.predict(now, len, &options, shared);
+        let predicted_on_time = self.predict(now, stream, len, &options, shared);
         let body = body(stream, delivery, content, &options, shared);
         let deadline = options.within.map(|within| now + within);
         let (slot, id) = self.traffic.outbox.insert_message(OutgoingMessage {

@@ -52,7 +52,7 @@ impl Session {
     /// A packet that no round waits for any more is lost a little after the round time: its message may be complete.
     fn sweep_at(&self) -> Option<Instant> {
         let (_, oldest) = self.sent.oldest_outstanding()?;
-        let round_time = self.path.round_time();
+        let round_time = self.path.round_time().max(self.liveness.patience);
         Some(oldest.sent_at + round_time + round_time / 8)
     }
 
@@ -118,6 +118,11 @@ impl Session {
         let slot = block.message;
         if block.drop_at.is_some_and(|drop_at| now >= drop_at) {
             self.drop_late(now, slot, shared);
+        } else if let Some(resumes_at) = block.resumes_at {
+            if now >= resumes_at {
+                block.resumes_at = None;
+                self.schedule_block(number);
+            }
         } else if block.round_ends.is_some_and(|ends| now >= ends) {
             self.expire_round(now, number, shared);
         }

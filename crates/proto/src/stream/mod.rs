@@ -1,10 +1,11 @@
 //! Streams: what an application asks of them and of a message (`options.rs`), what it hears (`outcome.rs`), what is counted
-//! (`statistics.rs`), and what each side keeps for a stream's delivery mode (`outgoing.rs`, `incoming.rs`).
+//! (`statistics.rs`), and what each side keeps for a stream's delivery mode (`outgoing.rs`, `promise.rs`, `incoming.rs`).
 
 mod incoming;
 mod options;
 mod outcome;
 mod outgoing;
+mod promise;
 mod statistics;
 
 pub(crate) use incoming::{Arrived, Incoming, Verdict};
@@ -13,4 +14,5 @@ pub use options::{
 };
 pub use outcome::{Cancel, Departure, Forecast, MissReason, Outcome};
 pub(crate) use outgoing::{OutgoingStream, Streams};
+pub(crate) use promise::Promises;
 pub use statistics::StreamStats;

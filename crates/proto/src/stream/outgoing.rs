@@ -5,6 +5,7 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use super::incoming::WAITING_COST;
+use super::promise::Promises;
 use super::{MessageId, StreamConfig, StreamError, StreamId, StreamStats};
 use crate::limits::{ORDERED_BYTES_MAX, ORDERED_MESSAGES_MAX, STREAMS_MAX};
 
@@ -31,6 +32,7 @@ pub(crate) struct OutgoingStream {
     unfilled: Vec<MessageId>,
     /// Messages that may be thinned, in parts of one: grows by each message's tolerance.
     thinning: f32,
+    pub(crate) promises: Promises,
     pub(crate) stats: StreamStats,
 }
 
@@ -48,6 +50,7 @@ impl OutgoingStream {
             newest: Vec::new(),
             unfilled: Vec::new(),
             thinning: 0.0,
+            promises: Promises::default(),
             stats: StreamStats::default(),
         }
     }

@@ -84,6 +84,8 @@ pub(crate) struct Congestion {
     is_floored: bool,
     /// Losses of packets sent before this are the same event.
     recovery_since: Option<Instant>,
+    /// When the first packet of the latest burst of losses was sent.
+    burst_began: Option<Instant>,
     /// When the window or the pacer last held something back. Packets sent later prove nothing of the window.
     filled_at: Option<Instant>,
     round: Round,
@@ -106,6 +108,7 @@ impl Default for Congestion {
             is_thin: true,
             is_floored: true,
             recovery_since: None,
+            burst_began: None,
             filled_at: None,
             round: Round::default(),
             rate: 0,
@@ -157,9 +160,10 @@ impl Congestion {
         gain * self.window() as f64 / rtt.max(1e-6)
     }
 
-    /// Bytes that may leave back to back: ten packets after a pause (RFC 9002 section 7.7), few while the window is in use.
+    /// Bytes that may leave back to back: ten packets after a pause (RFC 9002 section 7.7) or while little waits, few while the window
+    /// is in use.
     pub(crate) fn burst(&self, rate: f64) -> u64 {
-        if self.is_idle {
+        if self.is_idle || self.is_thin {
             INITIAL as u64
         } else {
             // A millisecond's worth, since timers are no finer.
@@ -336,10 +340,23 @@ impl Congestion {
         if self.recovery_since.is_some_and(|since| sent_at <= since) {
             return;
         }
-        self.round.lost = self.round.lost.saturating_add(1);
+        // A thin session does not cause what a burst takes of it, however much that is: it counts once.
+        let is_same_burst = self.is_thin
+            && self
+                .burst_began
+                .is_some_and(|began| sent_at >= began && sent_at.since(began) <= self.burst_span());
+        if !is_same_burst {
+            self.burst_began = Some(sent_at);
+            self.round.lost = self.round.lost.saturating_add(1);
+        }
         if self.rivalry.is_on() {
             self.cut(now);
         }
+    }
+
+    /// Losses closer together than this are one burst: a quarter of a round trip, as with what stands in the queue.
+    fn burst_span(&self) -> Duration {
+        self.delays.smoothed() / 4
     }
 
     /// A packet that was taken for lost arrived after all.

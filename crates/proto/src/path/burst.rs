@@ -1,0 +1,172 @@
+//! How long losses last: how likely a packet is lost when the one before it was, by the time between them.
+//!
+//! Losses come in bursts (on the Internet, mostly): what is sent right after a lost packet is lost too, far more often than
+//! the share of losses says. By how much, and for how long, decides whether symbols sent together help each other, and whether
+//! a lost flight says that the path has become worse or only that one moment was bad.
+
+use core::time::Duration;
+
+use crate::time::{Instant, nanos};
+
+/// Upper ends of the classes of time between two packets, in milliseconds. Beyond the last, fates are independent.
+const ENDS_MS: [u64; CLASSES] = [2, 8, 32, 128, 512];
+const CLASSES: usize = 5;
+/// Packets after a loss that a class remembers.
+const MEMORY: f32 = 128.0;
+/// Packets after a loss that agree with what was thought before any was seen.
+const PRIOR: f32 = 4.0;
+/// Share of the packets right after a lost one that are lost, before any was seen. (Paths differ too much to expect more.)
+const PRIOR_TOGETHER: f32 = 0.1;
+
+/// Packets of one class that came after a lost one.
+#[derive(Clone, Copy, Default)]
+struct After {
+    packets: f32,
+    lost: f32,
+    /// Sum of the times since the loss, in seconds.
+    lags_s: f32,
+}
+
+/// What is known of bursts in a direction.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Bursts {
+    after_loss: [After; CLASSES],
+    last_sent_at: Instant,
+    last_lost: bool,
+}
+
+/// How the fate of a packet depends on that of the one before.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Dependence {
+    /// The one before was lost.
+    pub(crate) after_loss: bool,
+    /// Correlation of both fates, 0..1.
+    pub(crate) correlation: f32,
+}
+
+impl Bursts {
+    /// A packet arrived, or is taken for lost, on a path that loses `loss` of them. Returns how that depends on the packet heard
+    /// of before.
+    pub(crate) fn record(&mut self, sent_at: Instant, lost: bool, loss: f32) -> Dependence {
+        let lag = sent_at
+            .since(self.last_sent_at)
+            .max(self.last_sent_at.since(sent_at));
+        let class = class_of(lag);
+        let dependence = Dependence {
+            after_loss: self.last_lost,
+            correlation: class.map_or(0.0, |class| self.correlation_in(class, loss)),
+        };
+        if self.last_lost {
+            self.note_after_loss(lag, lost);
+        }
+        (self.last_sent_at, self.last_lost) = (sent_at, lost);
+        dependence
+    }
+
+    /// A packet sent this long after a lost one was lost or not. To be called, besides [`Bursts::record`], of a packet that had
+    /// arrived before the one before it was known to be lost.
+    pub(crate) fn note_after_loss(&mut self, lag: Duration, lost: bool) {
+        if let Some(class) = class_of(lag) {
+            let after = &mut self.after_loss[class];
+            let keep = 1.0 - 1.0 / MEMORY;
+            after.packets = after.packets * keep + 1.0;
+            after.lost = after.lost * keep + f32::from(u8::from(lost));
+            after.lags_s = after.lags_s * keep + lag.as_secs_f32();
+        }
+    }
+
+    /// Correlation of the fates of packets with this class of time between them.
+    fn correlation_in(&self, class: usize, loss: f32) -> f32 {
+        let after = &self.after_loss[class];
+        let prior = if class == 0 {
+            PRIOR_TOGETHER.max(loss)
+        } else {
+            loss
+        };
+        let share = (after.lost + PRIOR * prior) / (after.packets + PRIOR);
+        ((share - loss) / (1.0 - loss).max(0.01)).clamp(0.0, 0.98)
+    }
+
+    /// Correlation of the fates of packets sent together, and the time over which it falls to 1/e.
+    pub(crate) fn shape(&self, loss: f32) -> (f32, Duration) {
+        let together = self.correlation_in(0, loss);
+        let (mut weights, mut sum_s) = (0.0, 0.0);
+        for class in 1..CLASSES {
+            let after = &self.after_loss[class];
+            let correlation = self.correlation_in(class, loss);
+            if after.packets < 1.0 || together <= 0.0 {
+                continue;
+            }
+            // A correlation that has all but gone says that it went faster than this, no more.
+            let ratio = (together / correlation.max(0.02)).max(1.1);
+            let lag_s = after.lags_s / after.packets;
+            weights += after.packets;
+            sum_s += after.packets * lag_s / libm::logf(ratio);
+        }
+        let time_s = if weights > 0.0 { sum_s / weights } else { 0.0 };
+        (together, Duration::from_secs_f32(time_s.clamp(0.0, 1.0)))
+    }
+
+    /// Probability that all of `packets` sent together are lost, if the first is with probability `loss`.
+    pub(crate) fn all_lost(&self, packets: u16, loss: f32) -> f64 {
+        if packets == 0 {
+            return 1.0;
+        }
+        let correlation = self.correlation_in(0, loss);
+        let next = f64::from(loss + (1.0 - loss) * correlation);
+        f64::from(loss) * libm::pow(next, f64::from(packets - 1))
+    }
+
+    /// When the newest packet heard of was sent, and whether it was lost.
+    pub(crate) const fn last(&self) -> (Instant, bool) {
+        (self.last_sent_at, self.last_lost)
+    }
+}
+
+fn class_of(lag: Duration) -> Option<usize> {
+    let lag_ms = nanos(lag) / 1_000_000;
+    ENDS_MS.iter().position(|end| lag_ms < *end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two packets together every 20 ms; every 50th moment begins a burst of so many moments.
+    fn met(bursts: usize, moments: u64) -> Bursts {
+        let mut met = Bursts::default();
+        for moment in 0..10_000_u64 {
+            let lost = moment % 50 < bursts as u64;
+            for packet in 0..2 {
+                let sent_at = Instant::from_micros(1_000_000 + moment * moments * 1000 + packet);
+                met.record(sent_at, lost, 0.02 * bursts as f32);
+            }
+        }
+        met
+    }
+
+    #[test]
+    fn independent_losses_have_no_correlation() {
+        let mut met = Bursts::default();
+        for i in 0..20_000_u64 {
+            let lost = (i as u32).wrapping_mul(2_654_435_761) >> 16 & 63 == 0;
+            met.record(Instant::from_micros(1_000_000 + i * 500), lost, 1.0 / 64.0);
+        }
+        assert!(met.shape(1.0 / 64.0).0 < 0.1, "{:?}", met.shape(1.0 / 64.0));
+    }
+
+    #[test]
+    fn a_moment_that_loses_all_is_seen_and_so_is_its_length() {
+        let (together, time) = met(1, 20).shape(0.02);
+        assert!(together > 0.9, "{together}");
+        assert!(time < Duration::from_millis(8), "{time:?}");
+        let (together, time) = met(5, 20).shape(0.1);
+        assert!(together > 0.9, "{together}");
+        assert!(
+            time > Duration::from_millis(40) && time < Duration::from_millis(160),
+            "{time:?}"
+        );
+        let independent = 0.02_f64.powi(4);
+        assert!(met(1, 20).all_lost(4, 0.02) > 100.0 * independent);
+    }
+}

@@ -1,0 +1,253 @@
+//! The present loss of a direction, as a state that lasts: a path has a level of loss for some time, and then another.
+//!
+//! A Bayesian filter over [`LEVELS`] levels, 0.8 octaves apart. Each packet that arrives or is lost weighs the levels by how likely
+//! they make that; with time the level may have changed for one that this path has been at before (or, at first, that paths
+//! are at). So redundancy comes when two or three losses say that a bad spell has begun, and goes when some dozen packets
+//! say that it has ended; on a steady path the levels it has never been at hardly count, and the estimate is as good as a long
+//! memory's. What bursts explain ([`super::burst`]) says nothing of the level: of four packets lost together, one counts.
+
+use core::time::Duration;
+
+use super::burst::Dependence;
+use crate::time::Instant;
+
+/// Levels of loss: from 2^-13 (one in 8,192) to one half.
+const LEVELS: usize = 16;
+const LOSS: [f32; LEVELS] = [
+    1.220_7e-4, 2.125_4e-4, 3.700_6e-4, 6.443_2e-4, 1.121_8e-3, 1.953_1e-3, 3.400_7e-3, 5.921e-3,
+    1.030_9e-2, 1.794_9e-2, 3.125e-2, 5.441e-2, 9.473_6e-2, 1.649_4e-1, 2.871_7e-1, 0.5,
+];
+/// How often a session's mean loss is nearest to each level, in 1,000: of the 1,577 sessions in the Gilbert parameters of
+/// hkust-spark/gilbert-model-regression.
+const PRIOR: [f32; LEVELS] = [
+    252.0, 90.0, 106.0, 101.0, 75.0, 56.0, 50.0, 44.0, 40.0, 31.0, 33.0, 48.0, 51.0, 16.0, 6.0, 2.0,
+];
+/// How long a level lasts, on average, before the next may be another.
+const DWELL: Duration = Duration::from_secs(10);
+/// How long it takes to learn which levels a path is at.
+const LEARNING: Duration = Duration::from_secs(120);
+/// No level is ever thought less likely to come than this.
+const UNLIKELIEST: f32 = 0.002;
+
+/// Powers of the loss whose means are kept.
+const ORDERS: usize = 3;
+
+/// The levels that an endpoint's paths have been at: what a new session begins with.
+#[derive(Clone, Copy)]
+pub(crate) struct UsualLoss([f32; LEVELS]);
+
+/// Packets whose level an endpoint remembers: of some dozens of sessions.
+const EXPERIENCE: f32 = 20_000.0;
+/// Packets that the sessions of [`PRIOR`] count for.
+const PRIOR_PACKETS: f32 = 200.0;
+/// Packets between two reports of a session.
+const REPORTED: u8 = 32;
+
+impl Default for UsualLoss {
+    fn default() -> Self {
+        Self(PRIOR.map(|share| share * PRIOR_PACKETS / 1000.0))
+    }
+}
+
+impl UsualLoss {
+    /// Takes note of where a path is now, every some dozen packets.
+    pub(crate) fn observe(&mut self, level: &mut LossLevel) {
+        if level.unreported < REPORTED {
+            return;
+        }
+        let packets: f32 = self.0.iter().sum();
+        let keep = (EXPERIENCE / packets).min(1.0);
+        for (usual, now) in self.0.iter_mut().zip(level.now) {
+            *usual = *usual * keep + now * f32::from(level.unreported);
+        }
+        level.unreported = 0;
+    }
+}
+
+/// What is known of the present loss.
+#[derive(Clone, Copy)]
+pub(crate) struct LossLevel {
+    /// Probability of each level.
+    now: [f32; LEVELS],
+    /// Share of the time that the path is at each.
+    usual: [f32; LEVELS],
+    /// Means of the loss, of its square and of its cube.
+    moments: [f32; ORDERS],
+    changed_at: Instant,
+    /// Packets since the endpoint was last told.
+    unreported: u8,
+}
+
+impl Default for LossLevel {
+    fn default() -> Self {
+        let mut level = Self {
+            now: PRIOR,
+            usual: PRIOR,
+            moments: [0.0; ORDERS],
+            changed_at: Instant::ZERO,
+            unreported: 0,
+        };
+        level.normalise();
+        level.usual = level.now;
+        level
+    }
+}
+
+impl LossLevel {
+    /// A path of which nothing is known but what paths of this endpoint are like.
+    pub(crate) fn among(usual: &UsualLoss) -> Self {
+        let mut level = Self {
+            now: usual.0,
+            ..Self::default()
+        };
+        level.normalise();
+        level.usual = level.now;
+        level
+    }
+
+    /// Probability that a packet sent now is lost.
+    pub(crate) const fn mean(&self) -> f32 {
+        self.moments[0]
+    }
+
+    /// The loss whose `rounds`th power is the probability that as many rounds all lose a packet. Where the level is not known
+    /// for sure, that is more than the mean: a round that fails is a sign of a bad level.
+    pub(crate) fn over_rounds(&self, rounds: u16) -> f32 {
+        match rounds {
+            0 | 1 => self.moments[0],
+            2 => libm::sqrtf(self.moments[1]),
+            _ => libm::cbrtf(self.moments[2]),
+        }
+    }
+
+    /// A packet has arrived, or is taken for lost, which depends on the one before as `dependence` says.
+    pub(crate) fn record(&mut self, now: Instant, lost: bool, dependence: Dependence) {
+        let passed = now.since(self.changed_at).as_secs_f32();
+        // The first packet finds everything as it was.
+        let is_first = self.changed_at == Instant::ZERO;
+        self.changed_at = now;
+        self.unreported = self.unreported.saturating_add(1);
+        let passed = if is_first { 0.0 } else { passed };
+        let changed = (passed / DWELL.as_secs_f32()).min(1.0);
+        let learned = (passed / LEARNING.as_secs_f32()).min(1.0);
+        // In a chain of two states, one is left with the other's share, less the correlation.
+        let free = 1.0 - dependence.correlation;
+        for ((now, usual), loss) in self.now.iter_mut().zip(&mut self.usual).zip(LOSS) {
+            *usual = (*usual + learned * (*now - *usual)).max(UNLIKELIEST);
+            *now += changed * (*usual - *now);
+            *now *= match (dependence.after_loss, lost) {
+                (false, true) => loss * free,
+                (false, false) => 1.0 - loss * free,
+                (true, true) => 1.0 - (1.0 - loss) * free,
+                (true, false) => (1.0 - loss) * free,
+            };
+        }
+        self.normalise();
+    }
+
+    /// A packet that was taken for lost has arrived after all.
+    pub(crate) fn correct(&mut self) {
+        for (now, loss) in self.now.iter_mut().zip(LOSS) {
+            *now *= (1.0 - loss) / loss;
+        }
+        self.normalise();
+    }
+
+    fn normalise(&mut self) {
+        let total: f32 = self.now.iter().sum();
+        let scale = 1.0 / total;
+        self.moments = [0.0; ORDERS];
+        for (now, loss) in self.now.iter_mut().zip(LOSS) {
+            *now *= scale;
+            let mut power = *now;
+            for sum in &mut self.moments {
+                power *= loss;
+                *sum += power;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALONE: Dependence = Dependence {
+        after_loss: false,
+        correlation: 0.0,
+    };
+
+    /// Packets every 8 ms, every `n`th lost (none with 0), shuffled a little.
+    fn pass(level: &mut LossLevel, from_ms: u64, to_ms: u64, n: u32) {
+        for ms in (from_ms..to_ms).step_by(8) {
+            let lost = n > 0 && ((ms / 8) as u32).wrapping_mul(2_654_435_761) % n == 0;
+            level.record(Instant::from_micros(1000 * ms + 1), lost, ALONE);
+        }
+    }
+
+    #[test]
+    fn nothing_seen_is_what_sessions_are_like() {
+        let mean = LossLevel::default().mean();
+        assert!((0.01..0.02).contains(&mean), "{mean}");
+    }
+
+    #[test]
+    fn a_steady_loss_is_learnt() {
+        for n in [10, 50, 1000] {
+            let mut level = LossLevel::default();
+            pass(&mut level, 0, 200_000, n);
+            let (mean, truth) = (level.mean(), 1.0 / n as f32);
+            assert!(mean > 0.6 * truth && mean < 1.6 * truth, "{n}: {mean}");
+        }
+    }
+
+    #[test]
+    fn a_bad_spell_shows_within_a_second_and_ends_within_two() {
+        let mut level = LossLevel::default();
+        pass(&mut level, 0, 60_000, 1000);
+        assert!(level.mean() < 0.003, "{}", level.mean());
+        pass(&mut level, 60_000, 61_000, 10);
+        assert!(level.mean() > 0.04, "{}", level.mean());
+        pass(&mut level, 61_000, 63_000, 0);
+        assert!(level.mean() < 0.005, "{}", level.mean());
+    }
+
+    #[test]
+    fn a_new_session_begins_with_what_others_met() {
+        let mut usual = UsualLoss::default();
+        let begin = LossLevel::among(&usual).mean();
+        assert!((begin - LossLevel::default().mean()).abs() < 1e-6);
+        for _ in 0..30 {
+            let mut level = LossLevel::among(&usual);
+            for ms in 0..20_u64 {
+                pass(&mut level, ms * 256, ms * 256 + 256, 50);
+                usual.observe(&mut level);
+            }
+        }
+        let (young, sure) = (LossLevel::among(&usual), usual.0.iter().sum::<f32>());
+        assert!((0.012..0.03).contains(&young.mean()), "{}", young.mean());
+        assert!(sure <= EXPERIENCE + 256.0);
+    }
+
+    #[test]
+    fn what_is_not_known_for_sure_weighs_more_over_several_rounds() {
+        let level = LossLevel::default();
+        assert!(level.over_rounds(2) > 2.0 * level.mean());
+        assert!(level.over_rounds(9) > level.over_rounds(2));
+        assert_eq!(level.over_rounds(1), level.mean());
+    }
+
+    #[test]
+    fn a_late_arrival_takes_the_loss_back() {
+        let mut level = LossLevel::default();
+        pass(&mut level, 0, 10_000, 0);
+        let before = level.mean();
+        level.record(Instant::from_micros(10_000_001), true, ALONE);
+        level.correct();
+        assert!(
+            (level.mean() - before).abs() < 0.1 * before,
+            "{before} {}",
+            level.mean()
+        );
+    }
+}
