@@ -146,6 +146,21 @@ mod tests {
     }
 
     #[test]
+    fn only_a_new_file_that_was_not_written_goes_away() {
+        let path = std::env::temp_dir().join(format!("punctual-output-{}", std::process::id()));
+        let open = || OutputFile::open(&path).expect("temporary files can be written");
+        let held = || fs::read_to_string(&path).ok();
+        drop(open());
+        assert_eq!(held(), None);
+        assert!(open().write("first").is_ok());
+        drop(open());
+        assert_eq!(held().as_deref(), Some("first"));
+        assert!(open().write("2nd").is_ok());
+        assert_eq!(held().as_deref(), Some("2nd"));
+        let _ = fs::remove_file(&path);
+    }
+
+    #[test]
     fn tables_are_aligned() {
         let rows = [
             vec!["a".to_owned(), "1".to_owned()],

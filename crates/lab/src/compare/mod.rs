@@ -19,7 +19,10 @@ mod tests;
 pub use charts::{lines, scatters};
 pub use judge::{Calibration, Cost, Judgement, Lateness, LossMisses, PartJudgement, Verdict};
 pub use overview::Overview;
-pub use plan::{CompareError, MESSAGES_MAX, MESSAGES_MIN, Plan, SYMBOL_BYTES, Setup};
+pub use plan::{
+    CompareError, DEADLINES_RTT, MESSAGES, MESSAGES_MAX, MESSAGES_MIN, ON_TIME_TARGETS, Plan,
+    SYMBOL_BYTES, SYMBOLS, Setup,
+};
 pub use recordings::{Part, Recording, Recordings, RecordingsError};
 pub use row::{CauseShares, PolicyRow, Row};
 pub use run::{Step, compare};

@@ -13,12 +13,22 @@ use crate::simulate::{OptionsError, SimulateOptions};
 pub const SYMBOL_BYTES: usize = 1000;
 /// Least messages of a run: with fewer not even 99 % can be told from less.
 pub const MESSAGES_MIN: u64 = 100;
-/// Most messages of a run, for each of which two bytes are kept.
-pub const MESSAGES_MAX: u64 = 10_000_000;
+/// Most messages of a run: at one each 20 ms five hours and a half, longer than most recordings. For each two bytes are kept.
+pub const MESSAGES_MAX: u64 = 1_000_000;
 /// Most rows, each of which is kept.
 const ROWS_MAX: usize = 1_000_000;
 /// Deadlines are multiples of the median round trip within this.
-const DEADLINES_RTT: std::ops::RangeInclusive<f64> = 0.1..=100.0;
+const DEADLINE_RANGE: std::ops::RangeInclusive<f64> = 0.1..=100.0;
+
+/// Deadlines in median round trips, unless asked otherwise: from less than a round trip to time for several rounds.
+pub const DEADLINES_RTT: [f64; 6] = [0.8, 1.2, 1.6, 2.0, 3.0, 5.0];
+/// Shares of messages that shall be on time, unless asked otherwise.
+pub const ON_TIME_TARGETS: [f64; 2] = [0.99, 0.999];
+/// Source symbols of messages, unless asked otherwise.
+pub const SYMBOLS: [u8; 4] = [1, 2, 4, 16];
+/// Messages of a run, unless asked otherwise: so many that a dozen and a half recordings take less than a quarter of an hour on one
+/// core.
+pub const MESSAGES: u64 = 5000;
 
 /// What is played.
 #[derive(Debug, Clone)]
@@ -84,16 +94,15 @@ impl fmt::Display for CompareError {
 impl std::error::Error for CompareError {}
 
 impl Plan {
-    /// The defaults over these recordings, for these policies: those of the issue, and so many messages that a dozen and a half
-    /// recordings take less than a quarter of an hour on one core.
+    /// The defaults over these recordings, for these policies.
     pub fn new(recordings: Vec<Recording>, policies: Vec<PolicyKind>) -> Self {
         Self {
             recordings,
-            deadlines_rtt: vec![0.8, 1.2, 1.6, 2.0, 3.0, 5.0],
-            on_time_targets: vec![0.99, 0.999],
-            symbols: vec![1, 2, 4, 16],
+            deadlines_rtt: DEADLINES_RTT.into(),
+            on_time_targets: ON_TIME_TARGETS.into(),
+            symbols: SYMBOLS.into(),
             policies,
-            messages: 5000,
+            messages: MESSAGES,
             interval: Duration::from_millis(20),
             seed: 1,
         }
@@ -115,7 +124,7 @@ impl Plan {
         if let Some((_, name)) = lists.iter().find(|(length, _)| *length == 0) {
             return fail(format!("at least one {name} is needed"));
         }
-        let is_odd = |deadline: &&f64| !DEADLINES_RTT.contains(*deadline);
+        let is_odd = |deadline: &&f64| !DEADLINE_RANGE.contains(*deadline);
         if let Some(deadline) = self.deadlines_rtt.iter().find(is_odd) {
             return fail(format!(
                 "deadlines are 0.1 to 100 median round trips, not {deadline}"

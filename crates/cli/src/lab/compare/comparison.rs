@@ -155,12 +155,12 @@ pub(super) fn answers(part: &PartJudgement) -> [Answer; 4] {
     ]
 }
 
-/// `all`, or which part.
+/// Which traces, and how many.
 pub(super) fn part_name(part: &PartJudgement) -> String {
     let traces = part.traces;
     match part.part {
-        None => format!("all {traces} traces"),
-        Some(Part::Tuning) => format!("{traces} traces for tuning"),
-        Some(Part::Judged) => format!("{traces} traces judged on"),
+        None => format!("all traces ({traces})"),
+        Some(Part::Tuning) => format!("traces for tuning ({traces})"),
+        Some(Part::Judged) => format!("traces judged on ({traces})"),
     }
 }

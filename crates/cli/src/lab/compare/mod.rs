@@ -9,7 +9,10 @@ mod text;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use punctual_lab::compare::{MESSAGES_MAX, MESSAGES_MIN, Plan, Recordings, compare};
+use punctual_lab::compare::{
+    DEADLINES_RTT, MESSAGES, MESSAGES_MAX, MESSAGES_MIN, ON_TIME_TARGETS, Plan, Recording,
+    Recordings, SYMBOLS, compare,
+};
 use punctual_policy::PolicyKind;
 
 use crate::failure::Failure;
@@ -39,17 +42,17 @@ pub(crate) struct Args {
         long,
         value_name = "RTTS,..",
         value_delimiter = ',',
-        default_value = "0.8,1.2,1.6,2,3,5"
+        default_values_t = DEADLINES_RTT
     )]
     deadlines: Vec<f64>,
     /// Shares of messages that shall be on time.
-    #[arg(long, value_name = "SHARE,..", value_delimiter = ',', default_value = "0.99,0.999", value_parser = values::on_time)]
+    #[arg(long, value_name = "SHARE,..", value_delimiter = ',', default_values_t = ON_TIME_TARGETS, value_parser = values::on_time)]
     targets: Vec<f64>,
     /// Source symbols of a message, 1,000 bytes each.
-    #[arg(long, value_name = "K,..", value_delimiter = ',', default_value = "1,2,4,16", value_parser = clap::value_parser!(u8).range(1..=64))]
+    #[arg(long, value_name = "K,..", value_delimiter = ',', default_values_t = SYMBOLS, value_parser = clap::value_parser!(u8).range(1..=64))]
     symbols: Vec<u8>,
     /// Messages of each policy in each row.
-    #[arg(long, value_name = "N", default_value_t = 5000, value_parser = clap::value_parser!(u64).range(MESSAGES_MIN..=MESSAGES_MAX))]
+    #[arg(long, value_name = "N", default_value_t = MESSAGES, value_parser = clap::value_parser!(u64).range(MESSAGES_MIN..=MESSAGES_MAX))]
     messages: u64,
     /// Time from one message to the next.
     #[arg(long, value_name = "MS", default_value = "20", value_parser = values::millis_above_zero)]
@@ -90,8 +93,9 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let recordings = Recordings::below(&args.traces).map_err(Failure::bad_input)?;
     let plan = args.plan(recordings.used, policies);
     plan.check().map_err(Failure::bad_input)?;
-    let page = OutputFile::open_if(args.html.as_ref())?;
+    // First: from here on Ctrl-C leads to the end of this function, and takes the page with it.
     interrupt::watch();
+    let page = OutputFile::open_if(args.html.as_ref())?;
     let begin = Instant::now();
     let rows = {
         let progress = Progress::new(1000, args.json);
@@ -158,11 +162,7 @@ impl Args {
         }
     }
 
-    fn plan(
-        &self,
-        recordings: Vec<punctual_lab::compare::Recording>,
-        policies: Vec<PolicyKind>,
-    ) -> Plan {
+    fn plan(&self, recordings: Vec<Recording>, policies: Vec<PolicyKind>) -> Plan {
         Plan {
             deadlines_rtt: self.deadlines.clone(),
             on_time_targets: self.targets.clone(),

@@ -17,6 +17,8 @@ pub(super) fn text(comparison: &Comparison) -> String {
         for part in &judgement.parts {
             text += &format!("{}\n", block(part));
         }
+    } else {
+        text += "\nnobody is judged: that takes pangolin and a candidate among the policies\n";
     }
     text
 }
