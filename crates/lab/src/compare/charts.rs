@@ -1,6 +1,6 @@
 //! Pictures of a comparison.
 
-use super::judge::{Pair, cost};
+use super::judge::cost;
 use super::{Part, PolicyRow, Row};
 use crate::report::{LineChart, Scale, Scatter, Series, Unit};
 
@@ -104,66 +104,59 @@ fn over_deadline(rows: &[Row], floor: Series, of: fn(&PolicyRow) -> f64) -> Vec<
 }
 
 fn costs(rows: &[Row], candidate: &str, reference: &str) -> Scatter {
-    let series = |part: Part| {
-        let points = rows
-            .iter()
-            .filter(|row| row.part == part)
-            .filter_map(|row| {
-                let pair = Pair {
-                    row,
-                    candidate: row.policy(candidate)?,
-                    reference: row.policy(reference)?,
-                };
-                Some((cost(row, pair.reference), cost(row, pair.candidate)))
-            });
-        Series {
-            name: part.to_string(),
-            points: points.collect(),
-        }
+    let axes = LineChart {
+        title: format!("Cost of {candidate} beside {reference}, row by row"),
+        caption: "Recovery overhead beyond the floor, and 0.05 pp. On the line both spend the same; below it the candidate spends less."
+            .to_owned(),
+        x_label: reference.to_owned(),
+        y_label: candidate.to_owned(),
+        ..LineChart::default()
     };
-    Scatter {
-        chart: LineChart {
-            title: format!("Cost of {candidate} beside {reference}, row by row"),
-            caption: "Recovery overhead beyond the floor, and 0.05 pp. On the line both spend the same; below it the candidate spends less."
-                .to_owned(),
-            x_label: reference.to_owned(),
-            y_label: candidate.to_owned(),
-            x_unit: Unit::Share,
-            y_unit: Unit::Share,
-            x_scale: Scale::Log,
-            y_scale: Scale::Log,
-            series: vec![series(Part::Tuning), series(Part::Judged)],
-        },
-        has_diagonal: true,
-    }
+    row_by_row(rows, axes, |row| {
+        Some((
+            cost(row, row.policy(reference)?),
+            cost(row, row.policy(candidate)?),
+        ))
+    })
 }
 
 fn predictions(rows: &[Row], candidate: &str) -> Scatter {
-    let series = |part: Part| {
-        let points = rows
+    let axes = LineChart {
+        title: format!("What {candidate} predicted, and what came"),
+        caption: "On the line as many were late as were predicted; above it more. Rows without a late message are left out."
+            .to_owned(),
+        x_label: "predicted late".to_owned(),
+        y_label: "late".to_owned(),
+        ..LineChart::default()
+    };
+    row_by_row(rows, axes, |row| {
+        let policy = row.policy(candidate)?;
+        Some((policy.predicted_late_share?, policy.late_share))
+    })
+}
+
+/// A point a row, both values shares, with the line on which they are the same.
+fn row_by_row(
+    rows: &[Row],
+    axes: LineChart,
+    point: impl Fn(&Row) -> Option<(f64, f64)>,
+) -> Scatter {
+    let series = |part: Part| Series {
+        name: part.to_string(),
+        points: rows
             .iter()
             .filter(|row| row.part == part)
-            .filter_map(|row| {
-                let policy = row.policy(candidate)?;
-                Some((policy.predicted_late_share?, policy.late_share))
-            });
-        Series {
-            name: part.to_string(),
-            points: points.collect(),
-        }
+            .filter_map(&point)
+            .collect(),
     };
     Scatter {
         chart: LineChart {
-            title: format!("What {candidate} predicted, and what came"),
-            caption: "On the line as many were late as were predicted; above it more. Rows without a late message are left out."
-                .to_owned(),
-            x_label: "predicted late".to_owned(),
-            y_label: "late".to_owned(),
             x_unit: Unit::Share,
             y_unit: Unit::Share,
             x_scale: Scale::Log,
             y_scale: Scale::Log,
             series: vec![series(Part::Tuning), series(Part::Judged)],
+            ..axes
         },
         has_diagonal: true,
     }

@@ -136,10 +136,10 @@ impl Judgement {
 
 /// Both in one row.
 #[derive(Clone, Copy)]
-pub(super) struct Pair<'a> {
-    pub(super) row: &'a Row,
-    pub(super) candidate: &'a PolicyRow,
-    pub(super) reference: &'a PolicyRow,
+struct Pair<'a> {
+    row: &'a Row,
+    candidate: &'a PolicyRow,
+    reference: &'a PolicyRow,
 }
 
 impl Pair<'_> {

@@ -89,7 +89,7 @@ pub enum RecordingsError {
         /// How many other files there are.
         others: usize,
     },
-    /// There are more than [`RECORDINGS_MAX`].
+    /// There are more than 1,000.
     TooMany,
 }
 

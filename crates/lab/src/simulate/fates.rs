@@ -31,16 +31,6 @@ pub enum LateCause {
 }
 
 impl LateCause {
-    /// All of them, those that symbols cannot prevent first.
-    pub const ALL: [Self; 6] = [
-        Self::Hopeless,
-        Self::Queue,
-        Self::Delay,
-        Self::PathDown,
-        Self::Loss,
-        Self::Unexplained,
-    ];
-
     /// Whether more symbols could have prevented it, as far as anybody can say: in doubt they could.
     pub const fn is_preventable(self) -> bool {
         matches!(self, Self::Loss | Self::Unexplained)

@@ -22,7 +22,7 @@ pub(super) fn html(comparison: &Comparison) -> String {
     tables.push(traces(comparison));
     let figures = Figures {
         title: "Policies over recorded networks".to_owned(),
-        subtitle: format!("{}. {}.", comparison.played(), comparison.parts_rule),
+        subtitle: format!("{}; {}.", comparison.played(), comparison.parts_rule),
         command: comparison.command.clone(),
         cards: cards(comparison),
         charts: lines(&comparison.rows),
@@ -47,13 +47,13 @@ pub(super) fn html(comparison: &Comparison) -> String {
     report::html(&report, &figures)
 }
 
-/// The answers over the traces that judge; over all where there are none.
+/// The answers over the traces that judge; where there are none, over the others.
 fn cards(comparison: &Comparison) -> Vec<Card> {
-    let parts = comparison
+    let mut parts = comparison
         .judgement
         .iter()
         .flat_map(|judgement| &judgement.parts);
-    let Some(part) = parts.filter(|part| part.traces > 0).last() else {
+    let Some(part) = parts.rfind(|part| part.traces > 0) else {
         return Vec::new();
     };
     let card = |answer: super::comparison::Answer| Card {
