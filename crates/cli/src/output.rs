@@ -1,6 +1,6 @@
 //! What a command leaves: text or one JSON object (`--json`) on standard output, and files.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -47,20 +47,23 @@ pub(crate) fn table(rows: &[Vec<String>]) -> String {
     text
 }
 
-/// A file that will be written at the end of the work: opened at its beginning, so that a wrong path is told at once.
+/// A file that will be written at the end of the work: opened at its beginning, so that a wrong path is told at once. One that was
+/// not there before goes away again when the work ends without it.
 pub(crate) struct OutputFile {
     path: PathBuf,
     file: File,
+    is_new: bool,
 }
 
 impl OutputFile {
     /// Opens the file for writing. What it held stays until [`OutputFile::write`].
     pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
-        let opened = OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(path);
+        let created = OpenOptions::new().write(true).create_new(true).open(path);
+        let is_new = created.is_ok();
+        let opened = created.or_else(|_| {
+            let mut options = OpenOptions::new();
+            options.write(true).create(true).truncate(false).open(path)
+        });
         let file = opened.map_err(|error| {
             Failure::bad_input(format_args!(
                 "{} cannot be written ({error}); choose another file",
@@ -68,7 +71,7 @@ impl OutputFile {
             ))
         })?;
         let path = path.to_owned();
-        Ok(Self { path, file })
+        Ok(Self { path, file, is_new })
     }
 
     /// Opens the file that a flag may name.
@@ -86,8 +89,18 @@ impl OutputFile {
                 self.path.display()
             ))
         })?;
+        self.is_new = false;
         note(&format!("wrote {}", self.path.display()));
         Ok(())
+    }
+}
+
+impl Drop for OutputFile {
+    fn drop(&mut self) {
+        if self.is_new {
+            // What cannot be taken away stays: empty, or cut.
+            let _ = fs::remove_file(&self.path);
+        }
     }
 }
 
@@ -130,6 +143,21 @@ mod tests {
         ] {
             assert_eq!(quoted(word), expected);
         }
+    }
+
+    #[test]
+    fn only_a_new_file_that_was_not_written_goes_away() {
+        let path = std::env::temp_dir().join(format!("punctual-output-{}", std::process::id()));
+        let open = || OutputFile::open(&path).expect("temporary files can be written");
+        let held = || fs::read_to_string(&path).ok();
+        drop(open());
+        assert_eq!(held(), None);
+        assert!(open().write("first").is_ok());
+        drop(open());
+        assert_eq!(held().as_deref(), Some("first"));
+        assert!(open().write("2nd").is_ok());
+        assert_eq!(held().as_deref(), Some("2nd"));
+        let _ = fs::remove_file(&path);
     }
 
     #[test]

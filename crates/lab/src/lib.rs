@@ -6,6 +6,7 @@
 //! [`game`] is a game of tanks and what its players see of each other; `tcp_trace` says from packets what TCP did to a game.
 //! [`world`] runs the shipping protocol over such channels and shared links in virtual time; [`rival`] is what it shares them
 //! with; [`simulate`] is the workload that measures it.
+//! [`compare`] plays all policies over all recordings of a folder, and judges one beside another.
 //! [`scenario`] reads files that describe several streams in many sessions, draws their messages and counts what becomes of them.
 //! [`population`] makes thousands of clients with paths of their own; [`reproduce`] judges results beside those of papers;
 //! `claim` is what two of them say of TCP and games.
@@ -22,6 +23,7 @@ pub mod chance;
 pub mod channel;
 #[cfg(target_os = "linux")]
 pub mod claim;
+pub mod compare;
 #[cfg(target_os = "linux")]
 pub mod emulator;
 pub mod game;

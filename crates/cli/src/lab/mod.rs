@@ -2,6 +2,7 @@
 //!
 //! `simulate.rs` and `replay.rs` say over which network; `network.rs` has what both can add to it, `workload.rs` what is
 //! sent, `measure.rs` runs it and reports. `scenario.rs` has all of that from a file; `thin_streams.rs` is a study of its own,
+//! `compare/` plays all policies over all traces of a folder,
 //! `population.rs` shows synthetic clients.
 //! On the real kernel: `emulate/` plays a scenario, `inside.rs` runs programs, `calibrate.rs` holds the emulator against itself,
 //! `packets.rs` says what became of packets, `scorecard/` compares transports (`arms/`) over networks (`networks.rs`),
@@ -11,6 +12,7 @@
 mod arms;
 #[cfg(target_os = "linux")]
 mod calibrate;
+mod compare;
 #[cfg(target_os = "linux")]
 mod emulate;
 #[cfg(target_os = "linux")]
@@ -42,6 +44,7 @@ use crate::failure::Failure;
 pub(crate) enum Command {
     Simulate(Box<simulate::Args>),
     Replay(Box<replay::Args>),
+    ComparePolicies(Box<compare::Args>),
     ThinStreams(thin_streams::Args),
     Population(population::Args),
     #[cfg(target_os = "linux")]
@@ -63,6 +66,7 @@ pub(crate) fn run(command: Command) -> Result<(), Failure> {
     match command {
         Command::Simulate(args) => simulate::run(*args),
         Command::Replay(args) => replay::run(*args),
+        Command::ComparePolicies(args) => compare::run(&args),
         Command::ThinStreams(args) => thin_streams::run(&args),
         Command::Population(args) => population::run(&args),
         #[cfg(target_os = "linux")]

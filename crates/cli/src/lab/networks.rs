@@ -7,7 +7,7 @@ use punctual_lab::channel::PathSpec;
 use punctual_lab::population::{Population, PopulationKind};
 use punctual_lab::profile::Profile;
 use punctual_lab::scenario::Scenario;
-use punctual_lab::trace::{PathOptions, Trace};
+use punctual_lab::trace::{PathOptions, Trace, files_below};
 
 use crate::failure::Failure;
 
@@ -59,7 +59,7 @@ impl NamedNetwork {
     }
 }
 
-/// Files of one directory, at most: more is a wrong directory.
+/// Recordings of one directory, at most: more is a wrong directory.
 const FILES_MAX: usize = 1000;
 
 /// The networks of a list of names.
@@ -144,30 +144,15 @@ fn recording(file: &Path) -> Result<NamedNetwork, Failure> {
 
 /// The files below a directory that hold delays and losses, in order of their names.
 fn recordings(directory: &Path) -> Result<Vec<PathBuf>, Failure> {
-    let unreadable = |error| {
-        Failure::bad_input(format_args!(
-            "{} cannot be read: {error}",
-            directory.display()
-        ))
-    };
-    let mut files = Vec::new();
-    let mut left = vec![directory.to_owned()];
-    while let Some(directory) = left.pop() {
-        for entry in fs::read_dir(directory).map_err(unreadable)? {
-            let path = entry.map_err(unreadable)?.path();
-            if path.is_dir() {
-                left.push(path);
-            } else if Trace::open(&path).is_ok_and(|trace| trace.has_delays()) {
-                files.push(path);
-            }
-            if files.len() > FILES_MAX {
-                return Err(Failure::bad_input(format_args!(
-                    "there are more than {FILES_MAX} recordings: name them one by one"
-                )));
-            }
-        }
+    let mut files = files_below(directory).map_err(|(place, error)| {
+        Failure::bad_input(format_args!("{} cannot be read: {error}", place.display()))
+    })?;
+    files.retain(|file| Trace::open(file).is_ok_and(|trace| trace.has_delays()));
+    if files.len() > FILES_MAX {
+        return Err(Failure::bad_input(format_args!(
+            "there are more than {FILES_MAX} recordings: name them one by one"
+        )));
     }
-    files.sort();
     if files.is_empty() {
         return Err(Failure::bad_input(format_args!(
             "{} has no recordings of delays",

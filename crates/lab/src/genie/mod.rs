@@ -116,20 +116,11 @@ pub fn floors(
     flows: &[Flow],
     task: &Task,
 ) -> Floors {
-    let count = flows.len() as u64;
     let (mut late, mut lost) = (Vec::new(), Vec::new());
-    for (turn, flow) in (0..).zip(flows) {
-        let network = &networks[flow.path as usize % networks.len()];
-        let channel = match direction {
-            Direction::Forward => &network.forward,
-            Direction::Backward => &network.backward,
-        };
-        let foresight = Foresight::new(Arc::clone(channel), seed, flow.path, direction);
-        let mut genie = Genie::new(foresight, task.symbols(), task.packet_bytes());
-        let messages = (task.messages + count - 1 - turn) / count;
+    for turn in 0..flows.len() {
         let (mut late_here, mut lost_here) = (Cluster::default(), Cluster::default());
-        for message in 0..messages {
-            let at_ns = flow.first.0 + message * task.interval.as_nanos() as u64;
+        let mut genie = genie_of(networks, direction, seed, flows[turn], task);
+        for at_ns in instants(flows, turn, task) {
             late_here.of += 1;
             late_here.hits += u64::from(!genie.is_on_time(at_ns, task.deadline));
             lost_here.of += task.symbols() as u64;
@@ -147,6 +138,47 @@ pub fn floors(
             .zip(overhead(loss_95.high))
             .map(|(low, high)| Interval { low, high }),
     }
+}
+
+/// By flow, then by message in order of sending: whether it is late whatever is sent. Arguments and panics as of [`floors`].
+pub fn hopeless(
+    networks: &[PathSpec],
+    direction: Direction,
+    seed: u64,
+    flows: &[Flow],
+    task: &Task,
+) -> Vec<Vec<bool>> {
+    let of_flow = |turn: usize| {
+        let mut genie = genie_of(networks, direction, seed, flows[turn], task);
+        instants(flows, turn, task)
+            .map(|at_ns| !genie.is_on_time(at_ns, task.deadline))
+            .collect()
+    };
+    (0..flows.len()).map(of_flow).collect()
+}
+
+fn genie_of(
+    networks: &[PathSpec],
+    direction: Direction,
+    seed: u64,
+    flow: Flow,
+    task: &Task,
+) -> Genie {
+    let network = &networks[flow.path as usize % networks.len()];
+    let channel = match direction {
+        Direction::Forward => &network.forward,
+        Direction::Backward => &network.backward,
+    };
+    let foresight = Foresight::new(Arc::clone(channel), seed, flow.path, direction);
+    Genie::new(foresight, task.symbols(), task.packet_bytes())
+}
+
+/// When the messages are due of the flow whose turn it is, in nanoseconds.
+fn instants(flows: &[Flow], turn: usize, task: &Task) -> impl Iterator<Item = u64> {
+    let (count, first) = (flows.len() as u64, flows[turn].first.0);
+    let interval = task.interval.as_nanos() as u64;
+    let messages = (task.messages + count - 1 - turn as u64) / count;
+    (0..messages).map(move |message| first + message * interval)
 }
 
 fn share(clusters: &[Cluster]) -> f64 {

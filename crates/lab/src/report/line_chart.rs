@@ -70,13 +70,29 @@ const LEFT: f64 = 84.0;
 impl LineChart {
     /// The chart as SVG, for pages with this crate's style.
     pub fn svg(&self) -> String {
+        let (mut picture, x, y) = self.axes(Picture::legend);
+        for (i, series) in self.series.iter().enumerate() {
+            let points: Vec<_> = self
+                .drawn(series)
+                .map(|(vx, vy)| (x.place(vx), y.place(vy)))
+                .collect();
+            picture.polyline(&series_class(i), &points, &series.name);
+        }
+        picture.finish()
+    }
+
+    /// A picture with the axes and the legend, and where values are on it.
+    pub(super) fn axes(
+        &self,
+        legend: impl Fn(&mut Picture, (f64, f64), &[&str]) -> f64,
+    ) -> (Picture, Axis, Axis) {
         let mut picture = Picture::new(WIDTH, HEIGHT, &self.title);
         let names: Vec<&str> = self
             .series
             .iter()
             .map(|series| series.name.as_str())
             .collect();
-        let top = 16.0 + picture.legend((LEFT, 16.0), &names);
+        let top = 16.0 + legend(&mut picture, (LEFT, 16.0), &names);
         let x = self.x_axis((LEFT, WIDTH - 26.0));
         let y = self.y_axis((HEIGHT - 52.0, top));
         for value in x.ticks(8) {
@@ -110,14 +126,7 @@ impl LineChart {
             (16.0, 0.5 * (y.places.0 + y.places.1)),
             &self.y_label,
         );
-        for (i, series) in self.series.iter().enumerate() {
-            let points: Vec<_> = self
-                .drawn(series)
-                .map(|(vx, vy)| (x.place(vx), y.place(vy)))
-                .collect();
-            picture.polyline(&series_class(i), &points, &series.name);
-        }
-        picture.finish()
+        (picture, x, y)
     }
 
     /// The points that can be drawn.

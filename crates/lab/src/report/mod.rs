@@ -2,13 +2,14 @@
 //!
 //! [`html`] draws everything itself as inline SVG; colours are CSS variables, so the same picture serves light and dark
 //! screens. `svg.rs` has the axes and shapes, `tail_plot.rs` the latency distributions, `bars.rs` late shares and overhead,
-//! `line_chart.rs` curves of anything, `page.rs` the page around them, `terminal.rs` what goes to a terminal.
+//! `line_chart.rs` curves of anything, `scatter.rs` points of anything, `page.rs` the page around them, `terminal.rs` what goes to a terminal.
 //!
 //! All text from outside is escaped where it enters the page: in [`escape`], called by `svg::text` and by `page.rs`.
 
 mod bars;
 mod line_chart;
 mod page;
+mod scatter;
 mod svg;
 mod tail_plot;
 mod terminal;
@@ -20,7 +21,8 @@ use serde::Serialize;
 
 pub use line_chart::{LineChart, Scale, Unit};
 pub use page::{html, standalone_svg};
-pub use svg::escape;
+pub use scatter::Scatter;
+pub use svg::{escape, measured};
 pub use terminal::table;
 
 /// What a page shows besides the numbers of its [`Report`](crate::stats::Report).
@@ -40,8 +42,29 @@ pub struct Figures {
     pub latency: Vec<Series>,
     /// Further charts.
     pub charts: Vec<LineChart>,
+    /// Charts of points, below those.
+    pub scatters: Vec<Scatter>,
+    /// Answers that are to be seen first.
+    pub cards: Vec<Card>,
     /// Tables of numbers, below the charts.
     pub tables: Vec<Table>,
+    /// Tables so long that they are opened on demand; their titles stand below the others.
+    pub folded: Vec<Table>,
+}
+
+/// An answer at a glance, at the top of the page.
+#[derive(Debug, Clone, Default)]
+pub struct Card {
+    /// What was asked.
+    pub name: String,
+    /// The answer.
+    pub number: String,
+    /// What it means.
+    pub words: String,
+    /// More about it.
+    pub note: String,
+    /// Whether it is as it should be; None when that is not known.
+    pub is_kept: Option<bool>,
 }
 
 /// Numbers under a title.

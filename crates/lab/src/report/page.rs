@@ -2,7 +2,7 @@
 
 use super::svg::{escape, measured};
 use super::terminal::{COLUMNS, floor_row};
-use super::{Figures, LineChart, Table, bars, tail_plot};
+use super::{Card, Figures, LineChart, Table, bars, tail_plot};
 use crate::stats::{Report, Summary};
 
 /// The report as one HTML page that can be read offline.
@@ -31,8 +31,14 @@ pub fn html(report: &Report, figures: &Figures) -> String {
     for chart in &figures.charts {
         main += &figure(&chart.title, &chart.caption, &chart.svg());
     }
+    for scatter in &figures.scatters {
+        main += &figure(&scatter.chart.title, &scatter.chart.caption, &scatter.svg());
+    }
     for numbers in &figures.tables {
-        main += &plain_table(numbers);
+        main += &section(numbers);
+    }
+    for numbers in &figures.folded {
+        main += &folded(numbers);
     }
     main += &settings(report, figures);
     let title = if figures.title.is_empty() {
@@ -80,18 +86,25 @@ fn figure(title: &str, caption: &str, svg: &str) -> String {
     )
 }
 
-/// A card a policy: what came of the promise, in words as well as in colour.
+/// The answers, and a card a policy: what came of the promise, in words as well as in colour.
 fn verdicts(report: &Report, figures: &Figures) -> String {
-    let cards: String = report
-        .policies
-        .iter()
-        .map(|policy| verdict(policy, figures.on_time_target))
-        .collect();
+    let target = figures.on_time_target;
+    let policies = report.policies.iter().map(|policy| verdict(policy, target));
+    let cards: String = figures.cards.iter().map(answer).chain(policies).collect();
     if cards.is_empty() {
         cards
     } else {
         format!("<div class=\"cards\">\n{cards}</div>\n")
     }
+}
+
+fn answer(card: &Card) -> String {
+    let class = match card.is_kept {
+        None => "plain",
+        Some(true) => "kept",
+        Some(false) => "broken",
+    };
+    card_html(class, &card.name, &card.number, &card.words, &card.note)
 }
 
 fn verdict(policy: &Summary, target: Option<f64>) -> String {
@@ -102,12 +115,16 @@ fn verdict(policy: &Summary, target: Option<f64>) -> String {
         Some(limit) if policy.late_share <= limit => ("open", "late: kept, within the uncertainty"),
         Some(_) => ("open", "late: missed, within the uncertainty"),
     };
+    let cost = format!("{} recovery overhead", measured(policy.recovery_overhead));
+    let late = measured(policy.late_share);
+    card_html(class, &policy.policy, &late, words, &cost)
+}
+
+fn card_html(class: &str, name: &str, number: &str, words: &str, note: &str) -> String {
+    let [name, number, words, note] = [name, number, words, note].map(escape);
     format!(
-        "<div class=\"card {class}\"><div class=\"name\">{}</div><div class=\"number\">{}</div><div>{words}</div>\
-         <div class=\"cost\">{} recovery overhead</div></div>\n",
-        escape(&policy.policy),
-        escape(&measured(policy.late_share)),
-        escape(&measured(policy.recovery_overhead)),
+        "<div class=\"card {class}\"><div class=\"name\">{name}</div><div class=\"number\">{number}</div><div>{words}</div>\
+         <div class=\"cost\">{note}</div></div>\n"
     )
 }
 
@@ -143,20 +160,38 @@ fn row(cells: &[String]) -> String {
 }
 
 /// Numbers that are cells already.
-fn plain_table(numbers: &Table) -> String {
-    let Some((headings, rows)) = numbers.rows.split_first() else {
-        return String::new();
-    };
+fn section(numbers: &Table) -> String {
+    match plain_table(numbers) {
+        None => String::new(),
+        Some(table) => format!(
+            "<section>\n<h2>{}</h2>\n{table}</section>\n",
+            escape(&numbers.title)
+        ),
+    }
+}
+
+/// The same, closed at first.
+fn folded(numbers: &Table) -> String {
+    match plain_table(numbers) {
+        None => String::new(),
+        Some(table) => format!(
+            "<section>\n<details>\n<summary>{}</summary>\n{table}</details>\n</section>\n",
+            escape(&numbers.title)
+        ),
+    }
+}
+
+/// None without a row.
+fn plain_table(numbers: &Table) -> Option<String> {
+    let (headings, rows) = numbers.rows.split_first()?;
     let headings: String = headings
         .iter()
         .map(|heading| format!("<th scope=\"col\">{}</th>", escape(heading)))
         .collect();
     let rows: String = rows.iter().map(|cells| row(cells)).collect();
-    format!(
-        "<section>\n<h2>{}</h2>\n<div class=\"wide\"><table>\n<thead><tr>{headings}</tr></thead>\n<tbody>\n{rows}</tbody>\n\
-         </table></div>\n</section>\n",
-        escape(&numbers.title)
-    )
+    Some(format!(
+        "<div class=\"wide\"><table>\n<thead><tr>{headings}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table></div>\n"
+    ))
 }
 
 /// An interval goes below its value: beside it the table would be too wide for most screens.

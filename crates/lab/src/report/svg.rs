@@ -223,7 +223,7 @@ pub(super) fn percent(share: f64) -> String {
 }
 
 /// A measured share as a percentage, with two or three significant digits: `0.050 %`, `4.10 %`, `25.0 %`.
-pub(super) fn measured(share: f64) -> String {
+pub fn measured(share: f64) -> String {
     let digits = percent_digits(share);
     format!("{:.digits$} %", share * 100.0)
 }

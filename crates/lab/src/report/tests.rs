@@ -100,6 +100,28 @@ fn example() -> (Report, Figures) {
                 .map(|row| row.map(str::to_owned).to_vec())
                 .to_vec(),
         }],
+        scatters: vec![Scatter {
+            chart: LineChart {
+                title: "Row by row".into(),
+                x_scale: Scale::Log,
+                y_scale: Scale::Log,
+                series: vec![line("<tuning>", 1.0), line("judged", 2.0)],
+                ..LineChart::default()
+            },
+            has_diagonal: true,
+        }],
+        cards: [None, Some(true), Some(false)]
+            .map(|is_kept| Card {
+                name: "rows & traces".into(),
+                number: "3 of 4".into(),
+                is_kept,
+                ..Card::default()
+            })
+            .into(),
+        folded: vec![Table {
+            title: "Long <one>".into(),
+            rows: vec![vec!["a".into()], vec!["1".into()]],
+        }],
     };
     (report, figures)
 }
@@ -118,7 +140,8 @@ fn the_page_needs_nothing_else_and_is_well_formed() {
         assert!(!without_namespace.contains(outside), "{outside}");
     }
     for name in [
-        "svg", "figure", "table", "div", "section", "text", "title", "h2", "td", "th",
+        "svg", "figure", "table", "div", "section", "text", "title", "h2", "td", "th", "details",
+        "summary",
     ] {
         let opened =
             page.matches(&format!("<{name}>")).count() + page.matches(&format!("<{name} ")).count();

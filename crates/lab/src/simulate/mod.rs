@@ -4,14 +4,18 @@
 //! spec. Latency is judged by the world's clock, which the protocol never sees; whether a message was lost, by whether its
 //! bytes came out at the other end. Everything counts from the first message of every session: nothing is left out as warm-up.
 
+mod fates;
+mod libraries;
 mod options;
 mod tally;
 
 use std::sync::Arc;
 use std::time::Duration;
 
+pub use fates::{LateCause, MessageFate};
+pub use libraries::Libraries;
 pub use options::{OptionsError, SimulateOptions};
-use punctual_policy::{Library, PolicyKind};
+use punctual_policy::Library;
 use punctual_proto::{EndpointConfig, Event, SendOptions, ServerConfig, ServerKey, SessionId};
 pub use tally::PolicyResult;
 use tally::Tally;
@@ -39,39 +43,75 @@ pub fn simulate(
     options: &SimulateOptions,
     mut progress: impl FnMut(Progress),
 ) -> Result<Vec<PolicyResult>, OptionsError> {
+    let results = simulate_with(options, &Libraries::default(), |at| {
+        progress(at);
+        true
+    })?;
+    Ok(results.expect("nothing stops it"))
+}
+
+/// As [`simulate`], with tables that other runs may share; None as soon as `go_on` says no.
+///
+/// # Errors
+/// As [`simulate`].
+pub fn simulate_with(
+    options: &SimulateOptions,
+    libraries: &Libraries,
+    mut go_on: impl FnMut(Progress) -> bool,
+) -> Result<Option<Vec<PolicyResult>>, OptionsError> {
     options.check()?;
     let mut results: Vec<PolicyResult> = Vec::new();
-    let mut limits: Option<(Vec<Flow>, Floors)> = None;
+    let mut limits: Option<Limits> = None;
     for (index, &kind) in options.policies.iter().enumerate() {
-        let mut run = Run::new(options, kind);
+        let mut run = Run::new(options, libraries.of(kind));
         let flows = run.connect_all()?;
-        let floors = match limits.take() {
-            // Another policy need not have begun at another time.
-            Some((of, floors)) if of == flows => floors,
-            _ => genie::floors(
-                std::slice::from_ref(&options.path),
-                Direction::Forward,
-                options.seed,
-                &flows,
-                &options.task(),
-            ),
+        // Another policy need not have begun at another time.
+        let limits = match &mut limits {
+            Some(limits) if limits.flows == flows => limits,
+            other => other.insert(Limits::new(options, flows)),
         };
-        limits = Some((flows, floors));
-        results.push(run.finish(floors, |messages| {
-            progress(Progress {
+        let result = run.finish(limits, |messages| {
+            go_on(Progress {
                 policy: index,
                 messages,
                 of: options.messages,
-            });
-        }));
+            })
+        });
+        let Some(result) = result else {
+            return Ok(None);
+        };
+        results.push(result);
     }
-    Ok(results)
+    Ok(Some(results))
+}
+
+/// What no sender could have beaten.
+struct Limits {
+    flows: Vec<Flow>,
+    floors: Floors,
+    /// By flow, then by message: late whatever is sent. Empty unless fates are kept.
+    hopeless: Vec<Vec<bool>>,
+}
+
+impl Limits {
+    fn new(options: &SimulateOptions, flows: Vec<Flow>) -> Self {
+        let networks = std::slice::from_ref(&options.path);
+        let (seed, task) = (options.seed, options.task());
+        let hopeless = match options.keeps_fates {
+            true => genie::hopeless(networks, Direction::Forward, seed, &flows, &task),
+            false => Vec::new(),
+        };
+        Self {
+            floors: genie::floors(networks, Direction::Forward, seed, &flows, &task),
+            hopeless,
+            flows,
+        }
+    }
 }
 
 /// A world with its sessions, while one policy runs.
 struct Run<'a> {
     options: &'a SimulateOptions,
-    kind: PolicyKind,
     policies: Arc<Library>,
     world: World,
     server: HostId,
@@ -87,8 +127,7 @@ const DRAIN: Duration = Duration::from_secs(120);
 const PROGRESS_STEP: u64 = 10_000;
 
 impl<'a> Run<'a> {
-    fn new(options: &'a SimulateOptions, kind: PolicyKind) -> Self {
-        let policies = Arc::new(Library::new(kind));
+    fn new(options: &'a SimulateOptions, policies: Arc<Library>) -> Self {
         let miss_target = options.send_options().miss_target();
         match options.symbols {
             Some(symbols) => policies.prepare(miss_target, [symbols]),
@@ -116,7 +155,6 @@ impl<'a> Run<'a> {
         }
         Self {
             options,
-            kind,
             policies,
             world,
             server,
@@ -126,7 +164,12 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn finish(mut self, floors: Floors, mut progress: impl FnMut(u64)) -> PolicyResult {
+    /// None when `go_on` said no.
+    fn finish(
+        mut self,
+        limits: &Limits,
+        mut go_on: impl FnMut(u64) -> bool,
+    ) -> Option<PolicyResult> {
         let start = self.world.now();
         let per_session = self.options.interval.as_nanos() as u64;
         let send_options = self.options.send_options();
@@ -137,8 +180,8 @@ impl<'a> Run<'a> {
             let at = Moment(start.0 + round * per_session + turn * per_session / sessions);
             self.run_until(at);
             self.send(number, turn as usize, send_options);
-            if number % PROGRESS_STEP == 0 {
-                progress(number);
+            if number % PROGRESS_STEP == 0 && !go_on(number) {
+                return None;
             }
         }
         let end = self.world.now().after(DRAIN);
@@ -146,12 +189,15 @@ impl<'a> Run<'a> {
             let next = self.world.now().after(Duration::from_millis(100));
             self.run_until(next);
         }
-        progress(self.options.messages);
+        if !go_on(self.options.messages) {
+            return None;
+        }
         let stats = self
             .sessions
             .iter()
             .filter_map(|&session| self.world.endpoint(self.server).session_stats(session));
-        self.tally.result(self.kind, self.options, floors, stats)
+        let kind = self.policies.kind();
+        Some(self.tally.result(kind, self.options, limits, stats))
     }
 
     /// Runs until every client is in, for as long as one may take; returns when and over which path each session will send.
@@ -190,6 +236,9 @@ impl<'a> Run<'a> {
             } = happening;
             match event {
                 Event::Connected { .. } if host == server => sessions.push(session),
+                Event::Outcome {
+                    message, outcome, ..
+                } if host == server => tally.on_outcome(session, message, outcome),
                 Event::Message { data, .. } => {
                     tally.on_message(at, &data);
                     world.recycle(host, data);
@@ -206,12 +255,9 @@ impl<'a> Run<'a> {
         let session = self.sessions[turn];
         let now = self.world.now();
         tally::stamp(&mut self.message, number, now);
-        if self
+        let sent = self
             .world
-            .send(self.server, session, &self.message, options)
-            .is_ok()
-        {
-            self.tally.on_sent();
-        }
+            .send(self.server, session, &self.message, options);
+        self.tally.on_sent(number, session, sent.ok());
     }
 }

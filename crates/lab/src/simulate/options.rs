@@ -34,6 +34,8 @@ pub struct SimulateOptions {
     pub seed: u64,
     /// Largest UDP payload, in bytes.
     pub datagram_max: u16,
+    /// Whether [`PolicyResult::fates`](super::PolicyResult::fates) are kept: two bytes a message, and some time.
+    pub keeps_fates: bool,
 }
 
 /// Why options make no sense.
@@ -80,6 +82,7 @@ impl SimulateOptions {
             policies: vec![PolicyKind::Exact],
             seed: 1,
             datagram_max: limits::MTU_MAX,
+            keeps_fates: false,
         }
     }
 

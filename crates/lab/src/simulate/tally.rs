@@ -1,9 +1,10 @@
 //! Who arrived when, by the world's clock.
 
 use punctual_policy::PolicyKind;
-use punctual_proto::SessionStats;
+use punctual_proto::{MessageId, Outcome, SessionId, SessionStats};
 
-use super::SimulateOptions;
+use super::fates::{Fates, MessageFate};
+use super::{Limits, SimulateOptions};
 use crate::genie::Floors;
 use crate::stats::{Cluster, Latencies, Summary, share_interval};
 use crate::world::Moment;
@@ -32,6 +33,8 @@ pub struct PolicyResult {
     pub latencies: Latencies,
     /// What no sender could have beaten.
     pub floors: Floors,
+    /// What became of each message, by number; empty unless [`SimulateOptions::keeps_fates`].
+    pub fates: Vec<MessageFate>,
 }
 
 /// Counts arrivals.
@@ -46,6 +49,7 @@ pub(super) struct Tally {
     twice: u64,
     late_of_session: Vec<u32>,
     latencies: Latencies,
+    fates: Option<Fates>,
 }
 
 impl Tally {
@@ -59,11 +63,25 @@ impl Tally {
             twice: 0,
             late_of_session: vec![0; options.sessions as usize],
             latencies: Latencies::default(),
+            fates: options.keeps_fates.then(|| Fates::new(options.messages)),
         }
     }
 
-    pub(super) const fn on_sent(&mut self) {
-        self.sent += 1;
+    /// `message` is None when it was refused.
+    pub(super) fn on_sent(&mut self, number: u64, session: SessionId, message: Option<MessageId>) {
+        self.sent += u64::from(message.is_some());
+        if let Some(fates) = &mut self.fates {
+            match message {
+                Some(message) => fates.on_sent(number, session, message),
+                None => fates.on_refused(number),
+            }
+        }
+    }
+
+    pub(super) fn on_outcome(&mut self, session: SessionId, message: MessageId, outcome: Outcome) {
+        if let Some(fates) = &mut self.fates {
+            fates.on_outcome(session, message, outcome);
+        }
     }
 
     pub(super) fn on_message(&mut self, at: Moment, data: &[u8]) {
@@ -84,18 +102,20 @@ impl Tally {
         self.latencies.record(latency_us);
         if latency_us > self.deadline_us {
             self.late_of_session[(number % self.sessions) as usize] += 1;
+        } else if let Some(fates) = &mut self.fates {
+            fates.on_arrival_in_time(number);
         }
     }
 
-    pub(super) const fn is_waiting(&self) -> bool {
-        self.arrived_count < self.sent
+    pub(super) fn is_waiting(&self) -> bool {
+        self.arrived_count < self.sent || self.fates.as_ref().is_some_and(Fates::is_waiting)
     }
 
     pub(super) fn result(
         mut self,
         kind: PolicyKind,
         options: &SimulateOptions,
-        floors: Floors,
+        limits: &Limits,
         stats: impl Iterator<Item = SessionStats>,
     ) -> PolicyResult {
         assert_eq!(
@@ -136,10 +156,15 @@ impl Tally {
             lost_messages: lost,
             seed: options.seed,
         };
+        let fates = self.fates.as_ref().map(|fates| {
+            let sessions = self.sessions as usize;
+            fates.finish(|number| limits.hopeless[number % sessions][number / sessions])
+        });
         PolicyResult {
             summary,
             latencies: self.latencies,
-            floors,
+            floors: limits.floors,
+            fates: fates.unwrap_or_default(),
         }
     }
 }

@@ -10,6 +10,7 @@
 mod capacity;
 mod csv;
 mod error;
+mod folder;
 mod hairpin;
 mod irtt;
 mod lines;
@@ -26,6 +27,7 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 
 pub use error::{TraceError, TraceErrorKind};
+pub use folder::files_below;
 pub use packets::{Leg, PACKETS_HEADER, PacketRow, write_packets};
 pub use path::{PathOptions, capacity_path};
 pub use summary::TraceSummary;

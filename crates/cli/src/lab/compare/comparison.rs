@@ -1,0 +1,166 @@
+//! What comes of a comparison.
+
+use std::time::Duration;
+
+use punctual_lab::compare::{
+    Judgement, Overview, Part, PartJudgement, Plan, Row, SYMBOL_BYTES, Verdict,
+};
+use punctual_lab::report::measured;
+use punctual_policy::PolicyKind;
+use serde::Serialize;
+
+use super::REFERENCE;
+use crate::lab::measure::millis;
+use crate::output;
+
+/// All of it, as `--json` prints it.
+#[derive(Debug, Serialize)]
+pub(super) struct Comparison {
+    /// Repeats it.
+    pub(super) command: String,
+    pub(super) version: &'static str,
+    pub(super) seed: u64,
+    pub(super) messages: u64,
+    pub(super) interval_ms: f64,
+    pub(super) symbol_bytes: usize,
+    pub(super) took_s: f64,
+    /// How the traces were divided.
+    pub(super) parts_rule: &'static str,
+    pub(super) traces: Vec<Trace>,
+    /// Files that are no traces with delays.
+    pub(super) passed_over: Vec<String>,
+    pub(super) policies: Vec<Overview>,
+    /// None (null) when candidate or reference did not play.
+    pub(super) judgement: Option<Judgement>,
+    pub(super) rows: Vec<Row>,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct Trace {
+    pub(super) trace: String,
+    pub(super) part: Part,
+    pub(super) rtt_median_ms: f64,
+    pub(super) source: String,
+}
+
+impl Comparison {
+    pub(super) fn new(
+        plan: &Plan,
+        rows: Vec<Row>,
+        passed_over: Vec<String>,
+        candidate: Option<PolicyKind>,
+        took: Duration,
+    ) -> Self {
+        let traces = plan.recordings.iter().map(|recording| Trace {
+            trace: recording.name.clone(),
+            part: recording.part,
+            rtt_median_ms: millis(recording.rtt_median),
+            source: recording.path.source.clone(),
+        });
+        let judgement = candidate.and_then(|candidate| {
+            Judgement::new(&rows, &candidate.to_string(), &REFERENCE.to_string())
+        });
+        Self {
+            command: output::command_line(),
+            version: env!("CARGO_PKG_VERSION"),
+            seed: plan.seed,
+            messages: plan.messages,
+            interval_ms: millis(plan.interval),
+            symbol_bytes: SYMBOL_BYTES,
+            took_s: took.as_secs_f64(),
+            parts_rule: Part::RULE,
+            traces: traces.collect(),
+            passed_over,
+            policies: Overview::all(&rows),
+            judgement,
+            rows,
+        }
+    }
+
+    /// What was played, in a sentence.
+    pub(super) fn played(&self) -> String {
+        format!(
+            "{} rows over {} traces, {} messages of each policy in each, one each {} ms, {} bytes a symbol; seed {}; took {:.0} s",
+            self.rows.len(),
+            self.traces.len(),
+            self.messages,
+            self.interval_ms,
+            self.symbol_bytes,
+            self.seed,
+            self.took_s
+        )
+    }
+}
+
+/// A question, and what came out.
+pub(super) struct Answer {
+    pub(super) question: &'static str,
+    pub(super) number: String,
+    pub(super) note: String,
+    pub(super) verdict: Verdict,
+}
+
+/// The questions in their order.
+pub(super) fn answers(part: &PartJudgement) -> [Answer; 4] {
+    let PartJudgement {
+        lateness,
+        cost,
+        loss_misses,
+        calibration,
+        ..
+    } = part;
+    let share = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), measured);
+    [
+        Answer {
+            question: "(a) preventable late share at most max(target, reference's + 0.1 pp)",
+            number: format!("{} of {} rows", lateness.rows_held, lateness.rows),
+            note: format!(
+                "at worst {} above; all causes counted: {} rows",
+                measured(lateness.excess_max),
+                lateness.rows_held_counting_all
+            ),
+            verdict: lateness.verdict,
+        },
+        Answer {
+            question: "(b) cost beyond the floor + 0.05 pp, ratio of geometric means, at most 1/5",
+            number: cost
+                .ratio
+                .map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.3}")),
+            note: format!(
+                "{} against {}, over the {} rows in which the reference spends more than 2 %",
+                share(cost.candidate),
+                share(cost.reference),
+                cost.rows
+            ),
+            verdict: cost.verdict,
+        },
+        Answer {
+            question: "(c) late less where the reference misses its target through loss",
+            number: format!(
+                "{} of {} rows",
+                loss_misses.rows_late_less, loss_misses.rows
+            ),
+            note: String::new(),
+            verdict: loss_misses.verdict,
+        },
+        Answer {
+            question: "(d) predicted late share within the 95 % interval, in 9 rows of 10",
+            number: format!("{} of {} rows", calibration.rows_within, calibration.rows),
+            note: format!(
+                "mean absolute error {}; asked of stationary networks, which traces seldom are",
+                share(calibration.error_mean)
+            ),
+            verdict: calibration.verdict,
+        },
+    ]
+}
+
+/// Which traces, and how many.
+pub(super) fn part_name(part: &PartJudgement) -> String {
+    let traces = part.traces;
+    match part.part {
+        None => format!("all traces ({traces})"),
+        Some(Part::Tuning) => format!("traces for tuning ({traces})"),
+        Some(Part::Judged) => format!("traces judged on ({traces})"),
+    }
+}

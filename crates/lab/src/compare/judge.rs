@@ -1,0 +1,283 @@
+//! Whether a candidate holds what is asked of it beside a reference.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use super::{Part, PolicyRow, Row};
+
+/// By so much more may be late with the candidate than with the reference, where that is above the target.
+const LATER_MAX: f64 = 0.001;
+/// Costs are compared where the reference spends more than this: elsewhere there is nothing to save.
+const COST_MIN: f64 = 0.02;
+/// Added to what is spent beyond the floor, so that savings below a twentieth of a percent do not decide a ratio.
+const COST_GRAIN: f64 = 0.0005;
+/// The candidate's cost beyond the floor, as a ratio to the reference's: at most.
+const COST_RATIO_MAX: f64 = 0.2;
+/// Rows whose prediction should lie within the interval, at least. Asked of stationary networks; recorded ones are seldom stationary.
+const CALIBRATED_MIN: f64 = 0.9;
+
+/// A candidate beside a reference.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Judgement {
+    /// Who is judged.
+    pub candidate: String,
+    /// Beside whom.
+    pub reference: String,
+    /// Over all recordings, over those for tuning, and over those that judge.
+    pub parts: Vec<PartJudgement>,
+}
+
+/// How it came out over some recordings.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct PartJudgement {
+    /// Over which; None (null) is all.
+    pub part: Option<Part>,
+    /// How many recordings.
+    pub traces: usize,
+    /// How late.
+    pub lateness: Lateness,
+    /// At what cost.
+    pub cost: Cost,
+    /// Where the reference loses too much.
+    pub loss_misses: LossMisses,
+    /// How well it foretold that.
+    pub calibration: Calibration,
+}
+
+/// What became of a question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// As asked.
+    Held,
+    /// Not as asked.
+    Missed,
+    /// There was no row to judge by.
+    Open,
+}
+
+/// Rows in which the candidate's preventable late share is at most the greater of the miss target and the reference's + 0.1 pp.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Lateness {
+    /// Rows in all.
+    pub rows: usize,
+    /// Rows as asked.
+    pub rows_held: usize,
+    /// Rows that would be as asked if what nobody could prevent counted as well: a policy may cause queues itself.
+    pub rows_held_counting_all: usize,
+    /// The most by which a row is above what is asked; zero when all hold.
+    pub excess_max: f64,
+    /// Held when all rows are.
+    pub verdict: Verdict,
+}
+
+/// Recovery overhead - floor + 0.05 pp, over rows in which the reference spends more than 2 %. (Less than the floor counts as the floor.)
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Cost {
+    /// Those rows.
+    pub rows: usize,
+    /// Geometric mean of the candidate's; None (null) without rows, as below.
+    pub candidate: Option<f64>,
+    /// Geometric mean of the reference's.
+    pub reference: Option<f64>,
+    /// The first by the second.
+    pub ratio: Option<f64>,
+    /// Held when it is at most a fifth.
+    pub verdict: Verdict,
+}
+
+/// Rows in which the reference's preventable late share is above the miss target.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct LossMisses {
+    /// Those rows.
+    pub rows: usize,
+    /// Of them, rows in which the candidate is late less, all causes counted.
+    pub rows_late_less: usize,
+    /// Held when all are.
+    pub verdict: Verdict,
+}
+
+/// What the protocol predicted with the candidate, against what came.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Calibration {
+    /// Rows with a prediction.
+    pub rows: usize,
+    /// Of them, rows in which it lies within the 95 % interval of the late share.
+    pub rows_within: usize,
+    /// Mean of the difference between prediction and late share, without its sign; None (null) without rows.
+    pub error_mean: Option<f64>,
+    /// Held when it is within in nine rows of ten.
+    pub verdict: Verdict,
+}
+
+impl Judgement {
+    /// Of policies of those names; None when a row lacks one of them, or both are the same.
+    pub fn new(rows: &[Row], candidate: &str, reference: &str) -> Option<Self> {
+        if candidate == reference {
+            return None;
+        }
+        let pairs = rows.iter().map(|row| {
+            Some(Pair {
+                row,
+                candidate: row.policy(candidate)?,
+                reference: row.policy(reference)?,
+            })
+        });
+        let pairs = pairs.collect::<Option<Vec<_>>>()?;
+        let parts = [None, Some(Part::Tuning), Some(Part::Judged)];
+        Some(Self {
+            candidate: candidate.to_owned(),
+            reference: reference.to_owned(),
+            parts: parts.map(|part| PartJudgement::new(&pairs, part)).into(),
+        })
+    }
+}
+
+/// Both in one row.
+#[derive(Clone, Copy)]
+struct Pair<'a> {
+    row: &'a Row,
+    candidate: &'a PolicyRow,
+    reference: &'a PolicyRow,
+}
+
+impl Pair<'_> {
+    /// What is late, as `share` counts it, beyond what is asked.
+    fn excess(&self, share: fn(&PolicyRow) -> f64) -> f64 {
+        let allowed = (share(self.reference) + LATER_MAX).max(self.row.miss_target());
+        // Shares are counts by counts: what is above by rounding alone is not above.
+        let excess = share(self.candidate) - allowed;
+        if excess > 1e-9 { excess } else { 0.0 }
+    }
+}
+
+/// What a policy spends beyond the floor of its row, as it is compared.
+pub(super) fn cost(row: &Row, policy: &PolicyRow) -> f64 {
+    let floor = row.floor_recovery_overhead.unwrap_or(0.0);
+    (policy.recovery_overhead - floor).max(0.0) + COST_GRAIN
+}
+
+impl PartJudgement {
+    fn new(pairs: &[Pair<'_>], part: Option<Part>) -> Self {
+        let is_in = |pair: &&Pair<'_>| part.is_none_or(|part| pair.row.part == part);
+        let pairs: Vec<Pair<'_>> = pairs.iter().filter(is_in).copied().collect();
+        // Rows of a recording follow each other.
+        let mut traces: Vec<&str> = pairs.iter().map(|pair| &*pair.row.trace).collect();
+        traces.dedup();
+        Self {
+            part,
+            traces: traces.len(),
+            lateness: Lateness::new(&pairs),
+            cost: Cost::new(&pairs),
+            loss_misses: LossMisses::new(&pairs),
+            calibration: Calibration::new(&pairs),
+        }
+    }
+}
+
+impl Lateness {
+    fn new(pairs: &[Pair<'_>]) -> Self {
+        let preventable: fn(&PolicyRow) -> f64 = |policy| policy.preventable_late_share;
+        let all: fn(&PolicyRow) -> f64 = |policy| policy.late_share;
+        let held = |share: fn(&PolicyRow) -> f64| {
+            let held = pairs.iter().filter(|pair| pair.excess(share) == 0.0);
+            held.count()
+        };
+        let rows_held = held(preventable);
+        let excesses = pairs.iter().map(|pair| pair.excess(preventable));
+        Self {
+            rows: pairs.len(),
+            rows_held,
+            rows_held_counting_all: held(all),
+            excess_max: excesses.fold(0.0, f64::max),
+            verdict: Verdict::of(rows_held == pairs.len(), pairs.len()),
+        }
+    }
+}
+
+impl Cost {
+    fn new(pairs: &[Pair<'_>]) -> Self {
+        let spends = |pair: &&Pair<'_>| pair.reference.recovery_overhead > COST_MIN;
+        let pairs: Vec<_> = pairs.iter().filter(spends).collect();
+        let mean = |of: &dyn Fn(&Pair<'_>) -> f64| {
+            let logs: f64 = pairs.iter().map(|pair| libm::log(of(pair))).sum();
+            (!pairs.is_empty()).then(|| libm::exp(logs / pairs.len() as f64))
+        };
+        let candidate = mean(&|pair| cost(pair.row, pair.candidate));
+        let reference = mean(&|pair| cost(pair.row, pair.reference));
+        let ratio = candidate.zip(reference).map(|(own, other)| own / other);
+        Self {
+            rows: pairs.len(),
+            candidate,
+            reference,
+            ratio,
+            verdict: Verdict::of(
+                ratio.is_some_and(|ratio| ratio <= COST_RATIO_MAX),
+                pairs.len(),
+            ),
+        }
+    }
+}
+
+impl LossMisses {
+    fn new(pairs: &[Pair<'_>]) -> Self {
+        let misses = |pair: &&Pair<'_>| {
+            pair.reference.preventable_late_share > pair.row.miss_target() + 1e-9
+        };
+        let is_less = |pair: &&Pair<'_>| pair.candidate.late_share < pair.reference.late_share;
+        let rows = pairs.iter().filter(misses).count();
+        let rows_late_less = pairs.iter().filter(misses).filter(is_less).count();
+        Self {
+            rows,
+            rows_late_less,
+            verdict: Verdict::of(rows_late_less == rows, rows),
+        }
+    }
+}
+
+impl Calibration {
+    fn new(pairs: &[Pair<'_>]) -> Self {
+        Self::of(pairs.iter().map(|pair| pair.candidate))
+    }
+
+    /// Of one policy's rows.
+    pub(super) fn of<'a>(policy: impl Iterator<Item = &'a PolicyRow>) -> Self {
+        let (mut rows, mut rows_within, mut error) = (0, 0, 0.0);
+        for row in policy {
+            let Some(predicted) = row.predicted_late_share else {
+                continue;
+            };
+            rows += 1;
+            rows_within += usize::from(row.predicted_within_95);
+            error += (predicted - row.late_share).abs();
+        }
+        let is_held = rows_within as f64 >= CALIBRATED_MIN * rows as f64;
+        Self {
+            rows,
+            rows_within,
+            error_mean: (rows > 0).then(|| error / rows as f64),
+            verdict: Verdict::of(is_held, rows),
+        }
+    }
+}
+
+impl Verdict {
+    const fn of(is_held: bool, rows: usize) -> Self {
+        match (rows, is_held) {
+            (0, _) => Self::Open,
+            (_, true) => Self::Held,
+            (_, false) => Self::Missed,
+        }
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Held => "held",
+            Self::Missed => "missed",
+            Self::Open => "nothing to judge by",
+        })
+    }
+}
