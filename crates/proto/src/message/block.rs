@@ -40,6 +40,8 @@ pub(crate) struct Block {
     /// Time between two symbols of the current flight, and when the next one may leave.
     pub(crate) spacing: Duration,
     pub(crate) resumes_at: Option<Instant>,
+    /// When the symbol before it left, or the flight began.
+    last_sent_at: Instant,
     /// Symbols of rounds that ended in silence: nobody answered for them or for anything later. And the packet of the first.
     pub(crate) silent: u16,
     pub(crate) silent_from: u64,
@@ -79,6 +81,7 @@ impl Block {
             patience: Duration::ZERO,
             spacing: Duration::ZERO,
             resumes_at: None,
+            last_sent_at: Instant::ZERO,
             silent: 0,
             silent_from: u64::MAX,
             drop_at: None,
@@ -188,8 +191,14 @@ impl Block {
             && (self.backoff == 0 || self.flight_acked)
     }
 
+    /// When its next symbol may leave.
+    pub(crate) fn may_send_at(&self) -> Instant {
+        self.flight_began.max(self.last_sent_at + self.spacing)
+    }
+
     /// A symbol leaves now. `true` when the rest of the flight has to wait.
     pub(crate) fn pause(&mut self, now: Instant) -> bool {
+        self.last_sent_at = now;
         let pauses = self.to_send > 0 && self.spacing > Duration::ZERO;
         self.resumes_at = pauses.then(|| now + self.spacing);
         pauses

@@ -52,6 +52,10 @@ pub(crate) struct OutgoingMessage {
     pub(crate) first_sent_at: Option<Instant>,
     /// Symbols that were taken for lost.
     pub(crate) lost_symbols: u32,
+    /// A symbol of it had to wait for the window or the pacer.
+    pub(crate) was_held: bool,
+    /// It cannot keep its deadline any more: others go first.
+    pub(crate) is_too_late: bool,
     /// The latest arrival among its blocks, and how well it is known.
     pub(crate) arrival: Option<(Instant, core::time::Duration)>,
     /// 1 - the predicted probability of missing the deadline.

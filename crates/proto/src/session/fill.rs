@@ -9,8 +9,8 @@ use crate::endpoint::ThinStreams;
 use crate::limits::{SYMBOLS_PER_PACKET_MAX, UDP_IP_HEADER};
 use crate::message::{Block, OutgoingMessage, symbol_len_max};
 use crate::recovery::SymbolRef;
-use crate::schedule::{Entry, Item};
-use crate::stream::Fairness;
+use crate::schedule::{Entry, Item, NO_DEADLINE};
+use crate::stream::{Delivery, Fairness};
 use crate::time::Instant;
 use crate::wire::{
     HEADER_LEN_MAX, Preamble, SYMBOL_HEADER, Symbol, TAG_LEN, Writer, symbol_overhead,
@@ -20,6 +20,8 @@ use crate::wire::{
 const LOOKAHEAD: usize = 8;
 /// Entries of all streams that are looked at for the spare room of a packet.
 const FILL_LOOKS: usize = 32;
+/// A symbol that leaves so much later than it might have was held back by the window or the pacer, and not by a timer.
+const HELD: Duration = Duration::from_millis(3);
 /// Room that is not worth looking for something that fits it.
 const SMALL: usize = 8;
 /// Copies of a small message that travel in spare room. With two, a message is late only when three packets in a row are lost.
@@ -164,6 +166,11 @@ impl Session {
             let found = self.traffic.schedule.find(LOOKAHEAD, limit, |entry| {
                 self.fits(entry, draft.number, picks, room)
             });
+            if let Some((_, entry)) = found
+                && self.yields(now, &entry)
+            {
+                continue;
+            }
             let number = match found.map(|(_, entry)| entry.item) {
                 None => return,
                 Some(Item::Block(number)) => number,
@@ -183,6 +190,44 @@ impl Session {
                 self.schedule_block(number);
             }
         }
+    }
+
+    /// What cannot keep its deadline any more makes way for what can: after an outage, else, everything would be late. `true` when
+    /// the entry has another place now; once for each message.
+    fn yields(&mut self, now: Instant, entry: &Entry) -> bool {
+        if entry.deadline == NO_DEADLINE || now + self.path.owd.min() <= entry.deadline {
+            return false;
+        }
+        let slot = match entry.item {
+            Item::Message(slot) => slot,
+            Item::Block(number) => match self.traffic.outbox.block(number) {
+                Some(block) => block.message,
+                None => return false,
+            },
+        };
+        let Some(message) = self.traffic.outbox.message(slot) else {
+            return false;
+        };
+        if message.delivery == Delivery::ReliableOrdered || message.is_too_late {
+            return false;
+        }
+        let mut blocks = message.live_blocks();
+        blocks.retain(|number| {
+            let block = self.traffic.outbox.block(*number);
+            block.is_some_and(|block| block.is_scheduled)
+        });
+        for &number in &blocks {
+            self.take_off_schedule(number);
+        }
+        self.dequeue(slot);
+        if let Some(message) = self.traffic.outbox.message_mut(slot) {
+            message.is_too_late = true;
+        }
+        self.enqueue(slot);
+        for number in blocks {
+            self.schedule_block(number);
+        }
+        true
     }
 
     fn fits(&self, entry: &Entry, packet: u64, picks: &Picks, room: Room) -> bool {
@@ -210,6 +255,7 @@ impl Session {
             return;
         }
         let (slot, len, is_last) = (block.message, block.symbol_len(), block.to_send == 1);
+        let was_held = now.since(block.may_send_at()) > HELD;
         if is_last {
             self.take_off_schedule(number);
         } else {
@@ -239,6 +285,7 @@ impl Session {
             return;
         };
         draft.is_urgent |= message.deadline.is_some();
+        message.was_held |= was_held;
         let begun = match message.first_sent_at {
             Some(_) => None,
             None => Some(now.since(message.accepted_at)),

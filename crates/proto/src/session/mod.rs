@@ -199,6 +199,8 @@ struct Traffic {
     /// The application takes no messages for now; all other events go on.
     holds_messages: bool,
     timers: BinaryHeap<Reverse<(Instant, Due)>>,
+    /// Share of the messages with a deadline, lately, that the window or the pacer held back.
+    held_share: f32,
     /// Symbols could leave if the endpoint had room for them on its way out.
     awaits_budget: bool,
     /// When the pacer lets the next packet go, if one waits.

@@ -325,6 +325,8 @@ impl Session {
             first_block: None,
             first_sent_at: None,
             lost_symbols: 0,
+            was_held: false,
+            is_too_late: false,
             arrival: None,
             ..*message
         });

@@ -23,6 +23,11 @@ const ROUNDS_ALIKE: u16 = 8;
 /// Symbols of one flight, whatever a policy asks for.
 const FLIGHT_MAX: u16 = 255;
 
+/// Messages over which it is learned whether they are held back.
+const HELD_MESSAGES: f32 = 16.0;
+/// Octaves that a miss is worth less where every message is held back.
+const HELD_OCTAVES: f32 = 12.0;
+
 /// What a prediction was made for. Messages of one kind follow each other, and a prediction costs more than all else that is
 /// done for a message.
 #[derive(Clone, Copy, PartialEq)]
@@ -235,15 +240,17 @@ impl Session {
             .streams
             .get(stream)?
             .promises
-            .price(miss_target);
-        match shared.config.promise {
+            .price(miss_target)?;
+        let price = match shared.config.promise {
             Promise::EachStream => own,
             Promise::AllSessions => {
                 let all = shared.experience.promises.price(miss_target)?;
-                // `None` is below every price.
-                if own > Some(all) { own } else { Some(all) }
+                if own > all { own } else { all }
             }
-        }
+        };
+        // Where messages wait for each other, what one gets more than it needs makes others late.
+        let octaves = HELD_OCTAVES * self.traffic.held_share;
+        Some(Price::from_log2(price.log2() - octaves))
     }
 
     /// A message with a deadline has its outcome: misses that symbols could have prevented move the price.
@@ -256,10 +263,12 @@ impl Session {
         let is_missed = match outcome {
             Outcome::OnTime { .. } => false,
             Outcome::Late { why, .. } | Outcome::Dropped { why } => {
-                *why == MissReason::Loss && !self.was_swallowed(message)
+                *why == MissReason::Loss && !message.was_held && !self.was_swallowed(message)
             }
             _ => return,
         };
+        let held = f32::from(u8::from(message.was_held));
+        self.traffic.held_share += (held - self.traffic.held_share) / HELD_MESSAGES;
         let miss_target = message.options.miss_target();
         if shared.config.promise == Promise::AllSessions {
             let steering = shared.experience.promises.steering_mut(miss_target);

@@ -169,6 +169,8 @@ impl Session {
             sequence: None,
             first_sent_at: None,
             lost_symbols: 0,
+            was_held: false,
+            is_too_late: false,
             arrival: None,
             predicted_on_time,
         });
@@ -340,7 +342,8 @@ impl Session {
 
 /// The place of a message, or of a block of it, among what its stream has to send.
 pub(super) fn entry_of(message: &OutgoingMessage, item: Item) -> Entry {
-    let deadline = message.deadline.unwrap_or(NO_DEADLINE);
+    let deadline = message.deadline.filter(|_| !message.is_too_late);
+    let deadline = deadline.unwrap_or(NO_DEADLINE);
     // Where the order is fixed, only position counts: what goes earlier would wait at the receiver.
     let is_ordered = message.delivery == Delivery::ReliableOrdered;
     Entry {
