@@ -67,7 +67,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
     count: Option<u64>,
     /// What decides about redundancy: exact, pangolin, hairpin, retransmit, or fixed(N), also written fixed:N.
-    #[arg(long, default_value = "exact", value_parser = policy)]
+    #[arg(long, default_value = "steered", value_parser = policy)]
     policy: PolicyKind,
     /// Print one JSON object: `settings` (among them `delivery`, `refused_messages`: not accepted since too much was under way,
     /// `superseded_messages`: a newer one took their place; neither are in any other figure), and `policies`, a list of one {`policy`, `messages`, `latency_ms` {`p50`, `p95`, `p99`,

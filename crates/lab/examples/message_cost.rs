@@ -34,7 +34,7 @@ fn main() {
 
 /// Nanoseconds a message.
 fn cost(streams: u16, has_deadline: bool) -> f64 {
-    let library = Arc::new(Library::new(PolicyKind::Exact));
+    let library = Arc::new(Library::new(PolicyKind::default()));
     library.prepare(SendOptions::default().miss_target(), 1..=8);
     let key = ServerKey::from_private([3; 32]);
     let mut world = World::new(1);

@@ -18,10 +18,10 @@ pub enum PolicyKind {
     Hairpin(ParityPrice),
     /// The paper's tables: [`crate::Pangolin`].
     Pangolin,
-    /// The constrained optimum without giving up: [`crate::Exact`]. The default until something beats it.
-    #[default]
+    /// The constrained optimum without giving up: [`crate::Exact`].
     Exact,
-    /// Least symbols at a price, which is steered by what was achieved: [`crate::Steered`].
+    /// Least symbols at a price, which is steered by what was achieved: [`crate::Steered`]. The default until something beats it.
+    #[default]
     Steered,
 }
 

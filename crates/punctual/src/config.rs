@@ -23,7 +23,7 @@ use crate::{MeasureRules, ServerKey};
 /// ```
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// What decides about redundancy. Default [`PolicyKind::Exact`]; the others are for comparison.
+    /// What decides about redundancy. Default [`PolicyKind::Steered`]; the others are for comparison.
     pub policy: PolicyKind,
     /// A server with one admits only clients with a token sealed under it ([`TokenIssuer`](crate::TokenIssuer)). Default
     /// none: everybody is admitted.
@@ -96,7 +96,7 @@ impl Default for Config {
     fn default() -> Self {
         let options = SocketOptions::default();
         Self {
-            policy: PolicyKind::Exact,
+            policy: PolicyKind::default(),
             token_key: None,
             cookie_threshold: limits::COOKIE_THRESHOLD,
             sessions_max: limits::SESSIONS_MAX,

@@ -18,7 +18,7 @@ pub(super) const POLICIES: [PolicyKind; 4] = [
     PolicyKind::Retransmit,
     PolicyKind::Fixed(1),
     PolicyKind::Pangolin,
-    PolicyKind::Exact,
+    PolicyKind::Steered,
 ];
 
 /// Time between two messages to a client.

@@ -40,7 +40,7 @@ pub(super) struct Workload {
         long,
         value_name = "POLICY,..",
         value_delimiter = ',',
-        default_value = "exact"
+        default_value = "steered"
     )]
     policy: Vec<PolicyKind>,
     /// The same seed gives the same run (default: 1, or the scenario's).

@@ -24,11 +24,11 @@ pub(crate) struct Args {
     /// Share of messages that may be late.
     #[arg(long, value_name = "SHARE", default_value = "0.001", value_parser = values::miss)]
     miss: f64,
-    /// retransmit, fixed(N), hairpin, hairpin(PRICE), pangolin or exact.
+    /// retransmit, fixed(N), hairpin, hairpin(PRICE), pangolin, exact, or steered (which comes to the same mixture).
     #[arg(long, default_value = "exact")]
     policy: PolicyKind,
     /// Print one JSON object: `expected_symbols`, `miss_probability`, `oracle_symbols` (of a sender that knows all losses
-    /// beforehand), and `actions`: a list per round, of symbols to send for deficit 1..k (of hairpin: for 1..k source symbols missing); for `exact` instead `mixture`, a
+    /// beforehand), and `actions`: a list per round, of symbols to send for deficit 1..k (of hairpin: for 1..k source symbols missing); for `exact` and `steered` instead `mixture`, a
     /// list of {`weight`, `actions`}.
     #[arg(long)]
     json: bool,
@@ -73,7 +73,7 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
 }
 
 fn solved(policy: PolicyKind, problem: &Problem, solution: Solution) -> Solved {
-    let is_mixed = policy == PolicyKind::Exact;
+    let is_mixed = matches!(policy, PolicyKind::Exact | PolicyKind::Steered);
     let part = |Mixed { weight, actions }| Part { weight, actions };
     Solved {
         policy: policy.to_string(),

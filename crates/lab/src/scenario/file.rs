@@ -22,7 +22,7 @@ pub(super) struct File {
     pub(super) seed: Option<u64>,
     /// Who sends: `to_client` (the server; the default) or `to_server` (the clients).
     pub(super) direction: Option<Direction>,
-    /// Which policy decides how many symbols are sent: `exact` (the default), `pangolin`, `hairpin`, `hairpin(PRICE)`,
+    /// Which policy decides how many symbols are sent: `steered` (the default), `exact`, `pangolin`, `hairpin`, `hairpin(PRICE)`,
     /// `retransmit`, `fixed(N)`.
     pub(super) policy: Option<String>,
     /// The server's budget for all its sessions together, which they share by the coordinator. Default: none.

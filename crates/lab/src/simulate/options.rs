@@ -79,7 +79,7 @@ impl SimulateOptions {
             sessions: 1000,
             interval: Duration::from_secs(1),
             messages: 100_000,
-            policies: vec![PolicyKind::Exact],
+            policies: vec![PolicyKind::default()],
             seed: 1,
             datagram_max: limits::MTU_MAX,
             keeps_fates: false,

@@ -115,10 +115,11 @@ const TARGETS: [f32; 4] = [0.9, 0.99, 0.999, 0.9999];
 
 /// A library of each kind with tables for small messages, shared by all storms. Larger ones are served by the stopgap: tables
 /// that came into being during a storm would make it depend on the storms before.
-fn libraries() -> &'static [Arc<Library>; 4] {
-    static LIBRARIES: OnceLock<[Arc<Library>; 4]> = OnceLock::new();
+fn libraries() -> &'static [Arc<Library>; 5] {
+    static LIBRARIES: OnceLock<[Arc<Library>; 5]> = OnceLock::new();
     LIBRARIES.get_or_init(|| {
         let kinds = [
+            PolicyKind::Steered,
             PolicyKind::Exact,
             PolicyKind::Pangolin,
             PolicyKind::Retransmit,
@@ -179,7 +180,7 @@ pub fn storm_with(
 
 impl<'a> Storm<'a> {
     fn new(seed: u64, choices: &'a mut dyn Choices) -> Self {
-        let library = Arc::clone(&libraries()[choices.below(4) as usize]);
+        let library = Arc::clone(&libraries()[choices.below(5) as usize]);
         let mut world = World::new(seed).with_hash();
         let key = ServerKey::from_private([9; 32]);
         let mut server_config = ServerConfig::new(key.clone());

@@ -65,13 +65,13 @@ pub(crate) fn library(kind: PolicyKind) -> Arc<Library> {
 pub(crate) fn server_config() -> EndpointConfig {
     EndpointConfig::server(
         Arc::new(LabAead),
-        library(PolicyKind::Exact),
+        library(PolicyKind::default()),
         ServerConfig::new(key()),
     )
 }
 
 pub(crate) fn client_config() -> EndpointConfig {
-    EndpointConfig::client(Arc::new(LabAead), library(PolicyKind::Exact))
+    EndpointConfig::client(Arc::new(LabAead), library(PolicyKind::default()))
 }
 
 impl Duo {

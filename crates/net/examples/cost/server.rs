@@ -36,7 +36,7 @@ impl Server {
     pub(crate) fn new() -> Result<Self, Box<dyn Error>> {
         let options = SocketOptions::default();
         let socket = Arc::new(Socket::bind("127.0.0.1:0".parse()?, &options)?);
-        let policies = Arc::new(Library::new(PolicyKind::Exact));
+        let policies = Arc::new(Library::new(PolicyKind::default()));
         // The tables are the process's, not the sessions'.
         policies.prepare(SendOptions::default().miss_target(), [1]);
         let server = ServerConfig::new(ServerKey::from_private([7; 32]));

@@ -22,7 +22,7 @@ impl End {
     fn new(server: Option<ServerConfig>) -> Self {
         let socket = Socket::bind(LOOPBACK_V4.parse().unwrap(), &SocketOptions::default());
         let socket = Arc::new(socket.unwrap());
-        let policies = Arc::new(Library::new(PolicyKind::Exact));
+        let policies = Arc::new(Library::new(PolicyKind::default()));
         let mut config = EndpointConfig::client(Arc::new(AwsLc), policies);
         config.server = server;
         let mut poller = Poller::new().unwrap();
@@ -111,7 +111,7 @@ fn messages_pass_and_memory_goes() {
 #[test]
 fn a_senseless_configuration_is_refused() {
     let socket = Socket::bind(LOOPBACK_V4.parse().unwrap(), &SocketOptions::default());
-    let policies = Arc::new(Library::new(PolicyKind::Exact));
+    let policies = Arc::new(Library::new(PolicyKind::default()));
     let config = EndpointConfig {
         thread: 64,
         ..EndpointConfig::client(Arc::new(AwsLc), policies)

@@ -37,6 +37,12 @@ pub const COST_CAP: u16 = 8;
 /// Share of answers that take longer than the round time, by its definition (a 99 % quantile).
 const LATE_ANSWERS: f64 = 0.01;
 
+/// Symbols that a target's worth of misses is worth at least, when it has to be decided whether to send anything.
+const DOUBTED_MISSES: f64 = 0.25;
+
+/// Deviations beyond the round time that a round waits at most: hardly an answer takes longer and comes.
+const WAIT_DEVIATIONS: f64 = 1.0;
+
 /// The policy that decides by a price. Its tables are shared by all of the process.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Steered {
@@ -162,7 +168,14 @@ impl Policy for Steered {
             };
         }
         let symbols = if situation.unaccounted > 0 && situation.feedback_missing > 0.0 {
-            state.best_in_silence(rounds_left)
+            // With rounds to spare the price may be next to nothing. That is no reason to believe that nothing was lost.
+            let least = libm::log2(DOUBTED_MISSES / self.miss_target) as f32;
+            let price = if price.log2() < least {
+                Price::from_log2(least)
+            } else {
+                price
+            };
+            State { price, ..state }.best_in_silence(rounds_left)
         } else {
             state.symbols(rounds_left)
         };
@@ -262,8 +275,9 @@ impl State<'_> {
 
     /// How many of the rounds left to use, and how long this one then waits for answers.
     ///
-    /// The slack is divided among the rounds: fewer rounds wait longer, and an answer that comes late, but comes, saves a flight. One
-    /// answer in a hundred takes longer than the round time; beyond, delays are taken to fall off by the deviation.
+    /// The slack, but for a quarter of what is spare, is divided among the rounds: fewer rounds wait longer, and an answer that comes late,
+    /// but comes, saves a flight. One answer in a hundred takes longer than the round time; beyond, delays are taken to fall
+    /// off by the deviation.
     fn rounds_worth_having(&self) -> (u16, Option<Duration>) {
         let situation = self.situation;
         let most = situation.rounds_left.min(ROUNDS as u16);
@@ -272,10 +286,15 @@ impl State<'_> {
         }
         let deficit = u16::from(situation.deficit);
         let deviation = (situation.rtt_deviation + Duration::from_millis(1)).as_secs_f64();
+        // Beyond, waiting gains nothing; and what leaves at the last moment has nothing to spare for a queue.
+        let most_spare = Duration::from_secs_f64(WAIT_DEVIATIONS * deviation);
         let mut best = (f64::INFINITY, most, situation.round_time);
         for rounds in (2..=most).rev() {
-            let wait = (situation.slack / u32::from(rounds - 1)).max(situation.round_time);
-            let beyond = (wait - situation.round_time).as_secs_f64() / deviation;
+            let spare =
+                (situation.slack / u32::from(rounds - 1)).saturating_sub(situation.round_time);
+            let spare = (spare - spare / 4).min(most_spare);
+            let wait = situation.round_time + spare;
+            let beyond = spare.as_secs_f64() / deviation;
             let sent_twice = LATE_ANSWERS * libm::exp(-beyond) * f64::from(deficit);
             let value = self.value(rounds, deficit) + sent_twice;
             if value < best.0 {

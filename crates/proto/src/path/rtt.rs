@@ -8,6 +8,8 @@ use crate::limits::TIMER_GRANULARITY;
 
 /// Before anything is known (RFC 9002 section 6.2.2).
 const INITIAL: Duration = Duration::from_millis(333);
+/// Share of round trips that the round time leaves out.
+const LATE: f64 = 0.01;
 /// What is known of the round trip.
 #[derive(Default)]
 pub(crate) struct Rtt {
@@ -72,10 +74,11 @@ impl Rtt {
         }
     }
 
-    /// Share of round trips that take longer than `age`; half a sample is kept for what has not been seen.
+    /// Share of round trips that take longer than `age`; something is kept for what has not been seen, but no more than the round
+    /// time leaves.
     pub(crate) fn share_beyond(&self, age: Duration) -> f64 {
         let unseen = 0.5 / f64::from(self.count.max(1));
-        (1.0 - self.samples.share_within(age)).max(unseen.min(0.5))
+        (1.0 - self.samples.share_within(age)).max(unseen.min(LATE))
     }
 
     /// RFC 9002 section 7.6.1: losses that span this long mean that the path carries nothing.

@@ -79,7 +79,7 @@ pub(super) fn by_name(name: &str) -> Result<Box<dyn Arm>, Failure> {
     if name == REFERENCE {
         return Ok(Box::new(punctual::Punctual::new(
             name,
-            PolicyKind::Exact,
+            PolicyKind::default(),
             Tuning::default(),
         )?));
     }

@@ -45,7 +45,8 @@ pub(super) fn scenario(raw: file::File, file: &Path) -> Result<Scenario, Problem
     let policy = match &raw.policy {
         None => Default::default(),
         Some(name) => name.parse().map_err(|_| {
-            let expected = "exact, pangolin, hairpin, hairpin(PRICE), retransmit or fixed(N)";
+            let expected =
+                "steered, exact, pangolin, hairpin, hairpin(PRICE), retransmit or fixed(N)";
             top.range("policy", expected, quoted(name))
         })?,
     };
