@@ -85,7 +85,7 @@ pub(crate) struct Congestion {
     /// Losses of packets sent before this are the same event.
     recovery_since: Option<Instant>,
     /// When the first packet of the latest burst of losses was sent.
-    burst_began: Option<Instant>,
+    burst_began: Instant,
     /// When the window or the pacer last held something back. Packets sent later prove nothing of the window.
     filled_at: Option<Instant>,
     round: Round,
@@ -108,7 +108,7 @@ impl Default for Congestion {
             is_thin: true,
             is_floored: true,
             recovery_since: None,
-            burst_began: None,
+            burst_began: Instant::ZERO,
             filled_at: None,
             round: Round::default(),
             rate: 0,
@@ -342,11 +342,10 @@ impl Congestion {
         }
         // A thin session does not cause what a burst takes of it, however much that is: it counts once.
         let is_same_burst = self.is_thin
-            && self
-                .burst_began
-                .is_some_and(|began| sent_at >= began && sent_at.since(began) <= self.burst_span());
+            && sent_at >= self.burst_began
+            && sent_at.since(self.burst_began) <= self.burst_span();
         if !is_same_burst {
-            self.burst_began = Some(sent_at);
+            self.burst_began = sent_at;
             self.round.lost = self.round.lost.saturating_add(1);
         }
         if self.rivalry.is_on() {
