@@ -12,8 +12,8 @@ pub struct Price {
 impl Price {
     /// One symbol a miss: nothing but the deficit is ever worth sending.
     pub const LEAST: Self = Self { log2: 0.0 };
-    /// 2^31 symbols a miss, enough for miss targets of one in 10 million.
-    pub const GREATEST: Self = Self { log2: 31.0 };
+    /// 2^27 symbols a miss, enough for miss targets of one in 10 million.
+    pub const GREATEST: Self = Self { log2: 27.0 };
 
     /// A price of 2^`log2` symbols, kept within [`Price::LEAST`]..=[`Price::GREATEST`]; the least when it is not a number.
     #[must_use]
@@ -24,7 +24,7 @@ impl Price {
         }
     }
 
-    /// The logarithm to base 2 of the symbols, 0..=31.
+    /// The logarithm to base 2 of the symbols, 0..=27.
     #[must_use]
     pub const fn log2(self) -> f32 {
         self.log2

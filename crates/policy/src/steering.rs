@@ -3,9 +3,10 @@
 //! Two signals. The *expected* miss of every message at the present price (from the tables) says at once whether the price is too
 //! high or too low for the path as it is known; being a probability and no throw of a die, it moves the price smoothly, and
 //! between two prices it makes the mixture that spends the target exactly. The *seen* misses that symbols could have prevented
-//! say how wrong the expectations are: where both differ by more than chance explains, their ratio corrects them. So bursts, lost
-//! feedback and whatever else the model lacks raise the price until what is seen meets the target; and where expectations are
-//! right, nobody pays for the luck of the last misses (at one in a thousand, they are too rare to learn from).
+//! are added up against the target: where they run away from it by more than chance does, expectations are corrected until
+//! they do not. So bursts, lost feedback and whatever else the model lacks raise the price until what is seen meets the target; and
+//! where expectations are right, nobody pays for the luck of the last misses (at one in a thousand, they are too rare to
+//! learn from).
 
 use crate::{Policy, Price, Situation};
 
@@ -15,31 +16,29 @@ const STEP: f32 = 0.02;
 const FIRST_STEP: f32 = 0.5;
 /// Excess beyond this many targets counts as this many: a message that is all but lost says no more about the price.
 const EXCESS_MAX: f32 = 50.0;
-/// Misses that agree with what was expected, before any was seen.
-const PRIOR_MISSES: f32 = 2.0;
-/// Expected or seen misses that are remembered; then both fade. More would tell smaller errors, of 12 % and below.
-const MEMORY: f32 = 256.0;
-/// While a correction is needed, misses are remembered for so many messages as bring this many at the target: what contradicts
-/// the model (a bad hour) mostly ends, and at the corrected price hardly a miss is expected that would show it.
-const MEMORY_CORRECTED: f32 = 8.0;
-/// Standard deviations by which seen and expected misses may differ by chance.
-const Z: f32 = 2.0;
+/// What a seen miss adds to the logarithm of the correction; a message takes off the target's share of it.
+const GAIN: f32 = 0.15;
+/// Logarithms of the correction that chance explains: eight misses more or less than the target.
+const CHANCE: f32 = 8.0 * GAIN;
+/// The logarithm of the greatest correction, 32. Above, something is wrong that no symbols cure.
+const MOST: f32 = 3.47;
+/// That of the least, a quarter.
+const LEAST: f32 = -1.39;
 /// What a target's worth of misses is worth at most, as multiples of the message: where even that does not bring the misses
 /// down, symbols do not help.
 const SYMBOLS_MAX: f32 = 8.0;
-/// The correction's bounds. Above, something is wrong that no symbols cure.
-const CORRECTION: core::ops::RangeInclusive<f32> = 0.25..=32.0;
 
-/// The price of one promise, and what it is learned from. 16 bytes, copied freely.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+/// The price of one promise, and what it is learned from. 16 bytes.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Steering {
     /// Octaves.
     log2: f32,
-    /// Misses expected of the messages remembered, and seen.
-    expected: f32,
-    seen: f32,
+    /// Misses seen less those that the target allows, times [`GAIN`].
+    excess: f32,
     /// Messages steered; 0 before the first price.
     messages: u32,
+    /// The price is as high as it gets: more misses do not raise what would lift it further.
+    is_at_most: bool,
 }
 
 impl Steering {
@@ -49,23 +48,23 @@ impl Steering {
         (self.messages > 0).then(|| Price::from_log2(self.log2))
     }
 
-    /// How many times more misses are seen than expected, at least (or, where fewer are, at most); 1 where chance explains what
-    /// is seen. The square root of a number of misses has a standard deviation of 1/2.
+    /// By how much expected misses are multiplied, as far as what was seen contradicts them; 1 while chance explains it.
     #[must_use]
     pub fn correction(&self) -> f32 {
-        let expected = libm::sqrtf(PRIOR_MISSES + self.expected);
-        let seen = libm::sqrtf(PRIOR_MISSES + self.seen);
-        let likelier = if seen > expected {
-            (seen - Z / 2.0).max(expected)
+        let beyond = if self.excess > 0.0 {
+            (self.excess - CHANCE).max(0.0)
         } else {
-            (seen + Z / 2.0).min(expected)
+            (self.excess + CHANCE).min(0.0)
         };
-        let ratio = likelier / expected;
-        (ratio * ratio).clamp(*CORRECTION.start(), *CORRECTION.end())
+        if beyond == 0.0 {
+            1.0
+        } else {
+            libm::expf(beyond)
+        }
     }
 
-    /// A message is sent: takes note of how likely it misses at the present price, which moves towards where messages like
-    /// it would just meet `miss_target`. Returns the price for it. `None` where the policy has no multiplier, or no tables yet.
+    /// A message is sent: its expected miss at the present price moves the price towards where messages like it would just
+    /// meet `miss_target`. Returns the price for it. `None` where the policy has no multiplier, or no tables yet.
     pub fn on_message(
         &mut self,
         policy: &dyn Policy,
@@ -81,39 +80,22 @@ impl Steering {
             ..*first
         };
         let miss = policy.miss_at_price(&priced)?;
-        let correction = self.correction();
-        let excess = (miss * correction / miss_target - 1.0).min(EXCESS_MAX);
+        let excess = (miss * self.correction() / miss_target - 1.0).min(EXCESS_MAX);
         let step = STEP.max(FIRST_STEP / libm::sqrtf(self.messages as f32 + 1.0));
         let most = libm::log2f(SYMBOLS_MAX * f32::from(first.source_symbols) / miss_target);
-        let log2 = (price.log2() + step * excess).min(most);
-        self.log2 = Price::from_log2(log2).log2();
+        let log2 = price.log2() + step * excess;
+        self.is_at_most = log2 >= most;
+        self.log2 = Price::from_log2(log2.min(most)).log2();
         self.messages = self.messages.saturating_add(1);
-        self.expected += miss;
-        if correction != 1.0 {
-            self.remember(1.0 - miss_target / MEMORY_CORRECTED);
-        }
-        self.bound();
         Some(price)
     }
 
-    /// A message has its outcome: on time, or missed although symbols could have prevented it. One that missed for another
-    /// reason (delay, a queue, a path that carried nothing) is not told.
-    pub fn on_outcome(&mut self, is_missed: bool) {
-        if is_missed {
-            self.seen += 1.0;
-            self.bound();
-        }
-    }
-
-    fn bound(&mut self) {
-        if self.expected.max(self.seen) > MEMORY {
-            self.remember(0.5);
-        }
-    }
-
-    fn remember(&mut self, share: f32) {
-        self.expected *= share;
-        self.seen *= share;
+    /// A message with this target has its outcome: on time, or missed although symbols could have prevented it. Misses for another
+    /// reason (delay, a queue, a path that carried nothing) count as on time.
+    pub fn on_outcome(&mut self, is_missed: bool, miss_target: f32) {
+        let missed = f32::from(u8::from(is_missed && !self.is_at_most));
+        let excess = self.excess + GAIN * (missed - miss_target);
+        self.excess = excess.clamp(LEAST - CHANCE, MOST + CHANCE);
     }
 }
 

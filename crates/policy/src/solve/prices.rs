@@ -6,13 +6,13 @@ use super::Rule;
 use super::trellis::{Game, Trellis};
 use crate::limits::SOURCE_SYMBOLS_MAX;
 use crate::steered::grid::{self, DEFICITS, PRICES, ROUNDS};
-use crate::steered::tables::{ENTRIES, MissCode, PriceTable};
+use crate::steered::tables::{ENTRIES, PriceTable};
 
-/// Solves all prices for this loss: about 2 ms, 32 games of 8 rounds.
+/// Solves all prices for this loss: about 2 ms, 28 games of 8 rounds.
 pub(crate) fn price_table(loss: f64) -> PriceTable {
     let mut trellis = Trellis::new();
     let mut symbols = vec![0; ENTRIES];
-    let mut miss = vec![MissCode(0); ENTRIES];
+    let mut miss = vec![0; ENTRIES];
     let mut value = vec![0; ENTRIES];
     let game = Game {
         loss,
@@ -28,7 +28,7 @@ pub(crate) fn price_table(loss: f64) -> PriceTable {
                 let state = trellis.state(left, deficit);
                 let entry = first + deficit - 1;
                 symbols[entry] = state.symbols;
-                miss[entry] = MissCode::of(state.miss);
+                miss[entry] = upper_half(state.miss);
                 value[entry] = upper_half(state.value);
             }
         }

@@ -10,8 +10,8 @@ use crate::limits::LOSS_MAX;
 
 /// Losses: four an octave, from 2^-14 to one half. Below one in 16,384, no round but the last has anything to decide.
 pub(crate) const LOSSES: usize = 53;
-/// Prices: powers of two from 2^0 to 2^31.
-pub(crate) const PRICES: usize = 32;
+/// Prices: powers of two from 2^0 to 2^27.
+pub(crate) const PRICES: usize = 28;
 /// Rounds left that have a table of their own; more are served as this many. The cost is at its floor by then (research/fec.md,
 /// section 2): within 0.2 pp up to 10 % loss by four.
 pub(crate) const ROUNDS: usize = 8;
@@ -46,7 +46,7 @@ pub(crate) fn loss_at(index: usize) -> f64 {
 
 /// The nearest price of the grid.
 pub(crate) fn price_index(price: Price) -> usize {
-    // At most 31.5, and the cast rounds down.
+    // At most 27.5, and the cast rounds down.
     (price.log2() + 0.5) as usize
 }
 

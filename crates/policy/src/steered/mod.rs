@@ -79,7 +79,7 @@ impl Steered {
         }
         let planned = situation.rounds_planned.max(situation.rounds_left);
         let entry = |price| grid::row(price, planned) + place_of(situation.source_symbols);
-        let miss = |price| f64::from(table.miss[entry(price)].probability());
+        let miss = |price| f64::from(table.miss(entry(price)));
         // The miss falls with the price.
         let mut dear = 0;
         for step in [16, 8, 4, 2, 1] {
@@ -192,7 +192,7 @@ impl Policy for Steered {
             Some(table) => {
                 let price = self.price(table, &situation);
                 let entry = grid::row(grid::price_index(price), rounds) + place_of(source_symbols);
-                let misses = f64::from(table.miss[entry].probability()) * price.symbols();
+                let misses = f64::from(table.miss(entry)) * price.symbols();
                 (table.value(entry) - misses as f32).max(f32::from(source_symbols))
             }
             None => {
@@ -216,7 +216,7 @@ impl Policy for Steered {
             return Some(task.best().miss as f32);
         }
         let entry = grid::row(grid::price_index(price), situation.rounds_left);
-        Some(table.miss[entry + place_of(situation.deficit)].probability())
+        Some(table.miss(entry + place_of(situation.deficit)))
     }
 }
 

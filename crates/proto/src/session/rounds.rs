@@ -270,13 +270,15 @@ impl Session {
         let held = f32::from(u8::from(message.was_held));
         self.traffic.held_share += (held - self.traffic.held_share) / HELD_MESSAGES;
         let miss_target = message.options.miss_target();
+        let mut own_target = miss_target;
         if shared.config.promise == Promise::AllSessions {
+            own_target = floor_target(miss_target);
             let steering = shared.experience.promises.steering_mut(miss_target);
-            steering.on_outcome(is_missed);
+            steering.on_outcome(is_missed, miss_target);
         }
         if let Some(stream) = self.traffic.streams.get_mut(message.stream) {
             let steering = stream.promises.steering_mut(miss_target);
-            steering.on_outcome(is_missed);
+            steering.on_outcome(is_missed, own_target);
         }
     }
 
