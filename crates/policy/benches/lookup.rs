@@ -3,7 +3,7 @@
 use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use punctual_policy::{Exact, Pangolin, Policy, Situation, predict_miss};
+use punctual_policy::{Exact, Pangolin, Policy, Price, Situation, Steered, Steering, predict_miss};
 
 /// Situations over k 1..=16, losses 1..50 % and 1..=4 rounds, in no order that a processor could foresee.
 fn situations() -> Vec<Situation> {
@@ -18,6 +18,7 @@ fn situations() -> Vec<Situation> {
         let (source_symbols, rounds) = (1 + below(16) as u8, 1 + below(4) as u16);
         let first = Situation::first(source_symbols, rounds, (1 + below(50)) as f32 / 100.0);
         Situation {
+            price: Some(Price::from_log2(below(20) as f32)),
             deficit: 1 + below(u64::from(source_symbols)) as u8,
             rounds_left: 1 + below(u64::from(rounds)) as u16,
             draw: below(1 << 32) as u32,
@@ -36,13 +37,28 @@ fn lookups(criterion: &mut Criterion) {
         pangolin.build(k);
         exact.build(k);
     }
+    let steered = Steered::new(1e-3).expect("in range");
+    steered.build_all();
     let situations = situations();
-    for policy in [&pangolin as &dyn Policy, &exact] {
+    for policy in [&pangolin as &dyn Policy, &exact, &steered] {
         let mut next = situations.iter().cycle();
         criterion.bench_function(&format!("lookup/{}", policy.name()), |bench| {
             bench.iter(|| policy.decide(black_box(next.next().expect("endless"))));
         });
     }
+}
+
+fn steering(criterion: &mut Criterion) {
+    let policy = Steered::new(1e-3).expect("in range");
+    policy.build_all();
+    let first = Situation::first(4, 2, 0.02);
+    let mut steering = Steering::default();
+    criterion.bench_function("steering/message and outcome", |bench| {
+        bench.iter(|| {
+            steering.on_outcome(black_box(false), 1e-3);
+            steering.on_message(&policy, black_box(&first), 1e-3)
+        });
+    });
 }
 
 fn predictions(criterion: &mut Criterion) {
@@ -67,5 +83,5 @@ fn builds(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, lookups, predictions, builds);
+criterion_group!(benches, lookups, steering, predictions, builds);
 criterion_main!(benches);

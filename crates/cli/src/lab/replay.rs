@@ -20,7 +20,7 @@ use crate::values;
 /// which is repeated for as long as the messages take.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Example:\n  punctual lab replay --trace ping.txt --policy exact,retransmit --report report.html"
+    after_help = "Example:\n  punctual lab replay --trace ping.txt --policy steered,retransmit --report report.html"
 )]
 pub(crate) struct Args {
     #[command(flatten)]

@@ -40,6 +40,17 @@ impl Promises {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::path::{Bursts, LossLevel};
+
+    #[test]
+    fn what_a_session_learns_is_small() {
+        let stream = size_of::<Promises>() + size_of::<(f32, Steering)>();
+        let path = size_of::<LossLevel>() + size_of::<Bursts>();
+        assert!(
+            stream + path <= 512 - 100,
+            "and 100 bytes of runs: {stream} {path}"
+        );
+    }
 
     #[test]
     fn each_target_is_steered_apart_and_no_more_than_four_are() {

@@ -31,7 +31,7 @@ pub(crate) struct Args {
     /// A folder, looked through with all below it, or a file. Read is what `punctual lab replay` reads, if it has delays.
     #[arg(long, value_name = "DIR")]
     traces: PathBuf,
-    /// Policies: retransmit, fixed(N), also written fixed:N, hairpin, hairpin(PRICE), pangolin, exact .. (default: one of each kind).
+    /// Policies: retransmit, fixed(N), also written fixed:N, hairpin, hairpin(PRICE), pangolin, exact, steered (default: one of each kind).
     #[arg(long, value_name = "POLICY,..", value_delimiter = ',')]
     policies: Option<Vec<PolicyKind>>,
     /// Who is judged beside pangolin (default: steered if it plays, else exact).

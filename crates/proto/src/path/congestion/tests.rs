@@ -73,3 +73,31 @@ fn a_sparse_loss_changes_nothing() {
     assert_eq!(congestion.window(), before);
     assert_eq!(congestion.in_flight(), 0);
 }
+
+/// A burst took a fifth of a game's packets every other second, and each was taken for congestion: what was left of the window made
+/// messages wait that the burst had spared (found by `punctual lab simulate --burst-ms 20`).
+#[test]
+fn a_burst_counts_once_while_little_waits() {
+    let window_after = |waiting| {
+        let mut congestion = Congestion::default();
+        for round in 1..3 {
+            fill(&mut congestion, round * 100, RTT);
+        }
+        congestion.set_waiting(waiting);
+        let before = congestion.window();
+        for packet in 0..40 {
+            let sent_at = at(400 + packet);
+            congestion.on_sent(sent_at, 1200);
+            if packet < 8 {
+                congestion.on_lost(at(520), sent_at, 1200);
+            } else {
+                congestion.on_acked(at(520 + packet), sent_at, 1200);
+            }
+        }
+        (before, congestion.window())
+    };
+    let (before, after) = window_after(1000);
+    assert!(after >= before, "{before} to {after}");
+    let (before, after) = window_after(1_000_000);
+    assert!(after < before, "a download's window is cut");
+}
