@@ -18,9 +18,11 @@ impl Price {
     /// A price of 2^`log2` symbols, kept within [`Price::LEAST`]..=[`Price::GREATEST`]; the least when it is not a number.
     #[must_use]
     pub fn from_log2(log2: f32) -> Self {
-        // `max` first: of a NaN and 0 it is 0.
+        if log2.is_nan() {
+            return Self::LEAST;
+        }
         Self {
-            log2: log2.max(Self::LEAST.log2).min(Self::GREATEST.log2),
+            log2: log2.clamp(Self::LEAST.log2, Self::GREATEST.log2),
         }
     }
 

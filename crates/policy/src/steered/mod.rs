@@ -355,7 +355,7 @@ impl State<'_> {
 fn chance_of_at_least(symbols: u16, arrives: f64, needed: u16) -> f64 {
     let mut fewer = 0.0;
     chance::arrivals_below(symbols, arrives, needed, |_, probability| {
-        fewer += probability
+        fewer += probability;
     });
     (1.0 - fewer).max(0.0)
 }

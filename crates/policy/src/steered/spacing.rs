@@ -213,7 +213,7 @@ mod tests {
         assert_eq!(best.spacing, Duration::ZERO);
         let mut missed = 0.0;
         chance::arrivals_below(best.symbols, 0.98, 4, |_, probability| {
-            missed += probability
+            missed += probability;
         });
         assert!((missed - best.miss).abs() < 1e-12, "a binomial then");
     }

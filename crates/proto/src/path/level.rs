@@ -180,7 +180,10 @@ mod tests {
     /// Packets every 8 ms, every `n`th lost (none with 0), shuffled a little.
     fn pass(level: &mut LossLevel, from_ms: u64, to_ms: u64, n: u32) {
         for ms in (from_ms..to_ms).step_by(8) {
-            let lost = n > 0 && ((ms / 8) as u32).wrapping_mul(2_654_435_761) % n == 0;
+            let lost = n > 0
+                && ((ms / 8) as u32)
+                    .wrapping_mul(2_654_435_761)
+                    .is_multiple_of(n);
             level.record(Instant::from_micros(1000 * ms + 1), lost, ALONE);
         }
     }

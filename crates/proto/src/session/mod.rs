@@ -1,5 +1,5 @@
 //! One session: the parts of the protocol put together. `input.rs`, `output.rs` and `timers.rs` are the only files that see all of
-//! them; `rounds.rs` asks the policy.
+//! them; `rounds.rs` asks the policy, `prices.rs` says what a miss is worth to it.
 
 mod acks;
 mod close;
@@ -9,6 +9,7 @@ mod fill;
 mod input;
 mod loss;
 mod output;
+mod prices;
 mod recall;
 mod rounds;
 mod runs;

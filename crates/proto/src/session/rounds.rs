@@ -4,16 +4,12 @@
 use core::cmp::Reverse;
 use core::time::Duration;
 
-use punctual_policy::{
-    Action, Burst, Deficit, Policy, Price, Situation, expected_cost, predict_miss,
-};
+use punctual_policy::{Action, Burst, Deficit, Policy, Situation, expected_cost, predict_miss};
 
 use super::{Due, Session, Shared};
-use crate::endpoint::Promise;
 use crate::limits::{BACKOFF_MAX, TIMER_GRANULARITY};
-use crate::message::OutgoingMessage;
 use crate::recovery::PacketState;
-use crate::stream::{MessageId, MissReason, Outcome, StreamId};
+use crate::stream::{MessageId, MissReason};
 use crate::time::Instant;
 
 /// Rounds that a prediction looks ahead; what later rounds could still save is not counted.
@@ -22,11 +18,6 @@ const PREDICTED_ROUNDS: usize = 16;
 const ROUNDS_ALIKE: u16 = 8;
 /// Symbols of one flight, whatever a policy asks for.
 const FLIGHT_MAX: u16 = 255;
-
-/// Messages over which it is learned whether they are held back.
-const HELD_MESSAGES: f32 = 16.0;
-/// Octaves that a miss is worth less where every message is held back.
-const HELD_OCTAVES: f32 = 12.0;
 
 /// What a prediction was made for. Messages of one kind follow each other, and a prediction costs more than all else that is
 /// done for a message.
@@ -203,92 +194,6 @@ impl Session {
     /// How far the clock of the peer may be off.
     pub(super) fn clock_margin(&self, now: Instant) -> Duration {
         self.clock.residual(now).unwrap_or_default()
-    }
-
-    /// A message's first block is about to be sent: its price is found, and moves.
-    fn steer(
-        &mut self,
-        stream: StreamId,
-        miss_target: f32,
-        policy: &dyn Policy,
-        first: &Situation,
-        shared: &mut Shared<'_>,
-    ) {
-        let own_target = match shared.config.promise {
-            Promise::EachStream => miss_target,
-            Promise::AllSessions => {
-                let steering = shared.experience.promises.steering_mut(miss_target);
-                steering.on_message(policy, first, miss_target);
-                floor_target(miss_target)
-            }
-        };
-        if let Some(stream) = self.traffic.streams.get_mut(stream) {
-            let steering = stream.promises.steering_mut(miss_target);
-            steering.on_message(policy, first, own_target);
-        }
-    }
-
-    /// What a miss is worth to a stream's messages with this target.
-    pub(super) fn price(
-        &self,
-        stream: StreamId,
-        miss_target: f32,
-        shared: &Shared<'_>,
-    ) -> Option<Price> {
-        let own = self
-            .traffic
-            .streams
-            .get(stream)?
-            .promises
-            .price(miss_target)?;
-        let price = match shared.config.promise {
-            Promise::EachStream => own,
-            Promise::AllSessions => {
-                let all = shared.experience.promises.price(miss_target)?;
-                if own > all { own } else { all }
-            }
-        };
-        // Where messages wait for each other, what one gets more than it needs makes others late.
-        let octaves = HELD_OCTAVES * self.traffic.held_share;
-        Some(Price::from_log2(price.log2() - octaves))
-    }
-
-    /// A message with a deadline has its outcome: misses that symbols could have prevented move the price.
-    pub(super) fn learn_from(
-        &mut self,
-        message: &OutgoingMessage,
-        outcome: &Outcome,
-        shared: &mut Shared<'_>,
-    ) {
-        let is_missed = match outcome {
-            Outcome::OnTime { .. } => false,
-            Outcome::Late { why, .. } | Outcome::Dropped { why } => {
-                *why == MissReason::Loss && !message.was_held && !self.was_swallowed(message)
-            }
-            _ => return,
-        };
-        let held = f32::from(u8::from(message.was_held));
-        self.traffic.held_share += (held - self.traffic.held_share) / HELD_MESSAGES;
-        let miss_target = message.options.miss_target();
-        let mut own_target = miss_target;
-        if shared.config.promise == Promise::AllSessions {
-            own_target = floor_target(miss_target);
-            let steering = shared.experience.promises.steering_mut(miss_target);
-            steering.on_outcome(is_missed, miss_target);
-        }
-        if let Some(stream) = self.traffic.streams.get_mut(message.stream) {
-            let steering = stream.promises.steering_mut(miss_target);
-            steering.on_outcome(is_missed, own_target);
-        }
-    }
-
-    fn was_swallowed(&self, message: &OutgoingMessage) -> bool {
-        let (Some(first), Some(deadline)) = (message.first_sent_at, message.deadline) else {
-            return false;
-        };
-        self.liveness
-            .lost_runs
-            .swallowed(first, deadline, self.path.owd.min())
     }
 
     /// Whether so few packets are on their way that losses among them do not show as gaps: fewer than four (the thin-stream
@@ -558,11 +463,6 @@ impl Session {
                 .symbols_of(number)
                 .any(|position| self.sent.symbol(number, position).block == block)
     }
-}
-
-/// What a stream is promised by itself where the promise is that of all sessions.
-fn floor_target(miss_target: f32) -> f32 {
-    (10.0 * miss_target).min(0.5)
 }
 
 /// A number for mixed policies: uniform over messages, the same for a message whatever else happens (splitmix64).
