@@ -51,6 +51,24 @@ fn a_program_runs_inside_and_its_exit_code_is_told() {
     assert!(error.contains("to the server"), "{error}");
 }
 
+/// The largest packet that a program sees is the file's, unless the command line has another.
+#[test]
+fn a_scenario_files_mtu_counts() {
+    let file = std::env::temp_dir().join(format!("punctual-mtu-{}.toml", std::process::id()));
+    fs::write(&file, "[network]\nrtt_ms = 10\nmtu = 600\n").expect("there is room for it");
+    let name = file.to_str().expect("its name is plain");
+    for (flags, mtu) in [(&[][..], "mtu 600 "), (&["--mtu", "700"], "mtu 700 ")] {
+        let begin = [&["lab", "run", "--network", name], flags].concat();
+        let output = output(&[&begin[..], &["--", "ip", "link"]].concat());
+        if is_skipped(&output) {
+            break;
+        }
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(said.contains(mtu), "{said}");
+    }
+    fs::remove_file(&file).expect("it was written");
+}
+
 #[test]
 fn what_cannot_be_done_is_said_in_a_sentence() {
     let cases: [(&[&str], &str); 6] = [

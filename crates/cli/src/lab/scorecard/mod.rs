@@ -6,6 +6,7 @@ mod figures;
 mod page;
 mod text;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -105,11 +106,15 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     // Wrong names are told before anything begins.
     arms::by_names(&args.arms)?;
     interrupt::watch();
-    let plain = play_plain(args)?;
+    let mut plain = BTreeMap::new();
     let mut rows = Vec::new();
     for (place, network) in networks.iter().enumerate() {
+        // Smaller packets have more headers, which are no recovery.
+        if !plain.contains_key(&network.mtu) {
+            plain.insert(network.mtu, play_plain(args, network.mtu)?);
+        }
         let what = format!("{} ({} of {})", network.name, place + 1, networks.len());
-        rows.push(play(args, network, &plain, &what)?);
+        rows.push(play(args, network, &plain[&network.mtu], &what)?);
     }
     let scorecard = Scorecard::new(args, rows);
     if let Some(page) = page {
@@ -121,8 +126,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     output::print(&text::text(&scorecard))
 }
 
-/// What each arm sends where nothing is lost: what it sends beyond that elsewhere is recovery.
-fn play_plain(args: &Args) -> Result<Vec<ArmRun>, Failure> {
+/// What each arm sends where nothing is lost: what it sends beyond that elsewhere, in packets of the same size, is recovery.
+fn play_plain(args: &Args, mtu: u16) -> Result<Vec<ArmRun>, Failure> {
     let arms = arms::by_names(&args.arms)?;
     // Punctual counts its symbols itself.
     let arms: Vec<_> = (arms.into_iter())
@@ -133,7 +138,7 @@ fn play_plain(args: &Args) -> Result<Vec<ArmRun>, Failure> {
     }
     let path = PathSpec::fixed("plain", PLAIN_RTT, RttSplit::EVEN);
     let paths = vec![path; args.flows as usize];
-    let mut arena = args.arena(paths, PLAIN_RTT * 2, PLAIN_RTT);
+    let mut arena = args.arena(paths, mtu, PLAIN_RTT * 2, PLAIN_RTT);
     let messages = PLAIN_LENGTH.as_secs_f64() / args.interval_ms.as_secs_f64();
     arena.contest.messages = arena.contest.messages.min((messages as u32).max(1));
     arena.contest.drain = PLAIN_RTT * 4;
@@ -143,7 +148,7 @@ fn play_plain(args: &Args) -> Result<Vec<ArmRun>, Failure> {
 fn play(args: &Args, network: &NamedNetwork, plain: &[ArmRun], what: &str) -> Result<Row, Failure> {
     let rtt = network.path.median_rtt();
     let deadline = args.deadline_ms.unwrap_or_else(|| default_deadline(rtt));
-    let arena = args.arena(network.paths(args.flows), deadline, rtt);
+    let arena = args.arena(network.paths(args.flows), network.mtu, deadline, rtt);
     let mut heats = Vec::new();
     for names in args.heats() {
         let arms = arms::by_names(&names)?;
@@ -166,12 +171,12 @@ impl Args {
         heats.map(|heat| [&reference, heat].concat()).collect()
     }
 
-    fn arena(&self, paths: Vec<PathSpec>, deadline: Duration, rtt: Duration) -> Arena {
+    fn arena(&self, paths: Vec<PathSpec>, mtu: u16, deadline: Duration, rtt: Duration) -> Arena {
         let messages = self.seconds.as_secs_f64() / self.interval_ms.as_secs_f64();
         Arena {
             paths,
             link: None,
-            mtu: 1500,
+            mtu,
             seed: self.seed,
             contest: Contest {
                 task: Task {
