@@ -85,7 +85,9 @@ pub fn play<W: Workload>(
                     Ok(thread) => threads.push(thread),
                     Err(error) => {
                         board.is_stopped.store(true, Ordering::Relaxed);
-                        return Err(ArmError::system("starting a thread")(error));
+                        return Err(ArmError::system(entry.arm.name(), "starting a thread")(
+                            error,
+                        ));
                     }
                 }
             }
@@ -239,7 +241,10 @@ impl<W: Workload> Player<'_, W> {
     }
 
     fn play(&self) -> Half {
-        (self.entry.enter)(self.side).map_err(ArmError::system("entering a network namespace"))?;
+        (self.entry.enter)(self.side).map_err(ArmError::system(
+            self.entry.arm.name(),
+            "entering a network namespace",
+        ))?;
         let (places, task) = (&self.entry.places, self.workload.task());
         let mut side = match self.side {
             Sender::Server => self.entry.arm.server(places, task)?,

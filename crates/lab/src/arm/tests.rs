@@ -30,7 +30,7 @@ fn there_are_no_addresses_after_the_last() {
 
 #[test]
 fn what_one_turn_leaves_unread_is_read_in_the_next() {
-    let mut sockets = Datagrams::new().unwrap();
+    let mut sockets = Datagrams::new("test").unwrap();
     let local = Places::loopback(0, 1).server();
     let receiver = sockets.open(local, None).unwrap();
     let to = sockets.local_addr(receiver).unwrap();
@@ -221,7 +221,7 @@ fn a_port_in_use_is_named() {
         .unwrap()
         .to_string();
     assert!(
-        error.contains("listening on TCP 127.0.0.1:45331"),
+        error.contains("tcp-cubic failed at listening on TCP 127.0.0.1:45331"),
         "{error}"
     );
 }
