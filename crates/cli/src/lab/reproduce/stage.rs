@@ -63,13 +63,17 @@ impl Stage {
         }
     }
 
-    /// Plays it; `what` is for the bar.
+    /// Plays it, with every arm to the end; `what` is for the bar.
     pub(super) fn play<W: Workload>(
         &self,
         arena: &Arena<W>,
         arms: &[Box<dyn Arm>],
         what: &str,
     ) -> Result<ArenaRun<W::Played>, Failure> {
-        scorecard::watched(arena, arms, what, self.json)
+        let mut run = scorecard::watched(arena, arms, what, self.json)?;
+        match run.failures.pop() {
+            Some(error) => Err(scorecard::arm_failed(&error)),
+            None => Ok(run),
+        }
     }
 }

@@ -6,16 +6,20 @@ mod figures;
 mod page;
 mod text;
 
-use std::collections::BTreeMap;
+#[cfg(test)]
+mod tests;
+
+use std::collections::btree_map::{BTreeMap, Entry};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use punctual_lab::arena::{Arena, ArenaError, ArenaRun, ArmRun};
+use punctual_lab::arena::{Arena, ArenaRun};
 use punctual_lab::arm::{Arm, ArmError, Contest, MESSAGE_MIN, Phase, Sender, Task, Workload};
 use punctual_lab::channel::{PathSpec, RttSplit};
 use punctual_lab::emulator;
 
 use super::arms;
+use super::inside::emulator_failed;
 use super::networks::{self, NamedNetwork};
 use crate::failure::Failure;
 use crate::interrupt;
@@ -106,35 +110,45 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     // Wrong names are told before anything begins.
     arms::by_names(&args.arms)?;
     interrupt::watch();
-    let mut plain = BTreeMap::new();
+    let mut plain: BTreeMap<u16, Option<ArenaRun>> = BTreeMap::new();
     let mut rows = Vec::new();
     for (place, network) in networks.iter().enumerate() {
         // Smaller packets have more headers, which are no recovery.
-        if !plain.contains_key(&network.mtu) {
-            plain.insert(network.mtu, play_plain(args, network.mtu)?);
-        }
+        let plain = match plain.entry(network.mtu) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(unknown) => unknown.insert(play_plain(args, network.mtu)?),
+        };
         let what = format!("{} ({} of {})", network.name, place + 1, networks.len());
-        rows.push(play(args, network, &plain[&network.mtu], &what)?);
+        rows.push(play(args, network, plain.as_slice(), &what)?);
     }
     let scorecard = Scorecard::new(args, rows);
     if let Some(page) = page {
         page.write(&page::html(&scorecard))?;
     }
     if args.json {
-        return output::print_json(&scorecard);
+        output::print_json(&scorecard)?;
+    } else {
+        output::print(&text::text(&scorecard))?;
     }
-    output::print(&text::text(&scorecard))
+    match scorecard.failures() {
+        failures if failures.is_empty() => Ok(()),
+        failures => Err(Failure::failed(format_args!(
+            "not every transport played to the end: {}",
+            failures.join("; ")
+        ))),
+    }
 }
 
-/// What each arm sends where nothing is lost: what it sends beyond that elsewhere, in packets of the same size, is recovery.
-fn play_plain(args: &Args, mtu: u16) -> Result<Vec<ArmRun>, Failure> {
+/// What each arm sends where nothing is lost: what it sends beyond that elsewhere, in packets of the same size, is recovery. None when
+/// nobody needs it.
+fn play_plain(args: &Args, mtu: u16) -> Result<Option<ArenaRun>, Failure> {
     let arms = arms::by_names(&args.arms)?;
     // Punctual counts its symbols itself.
     let arms: Vec<_> = (arms.into_iter())
         .filter(|arm| !arms::is_punctual(arm.name()))
         .collect();
     if arms.is_empty() {
-        return Ok(Vec::new());
+        return Ok(None);
     }
     let path = PathSpec::fixed("plain", PLAIN_RTT, RttSplit::EVEN);
     let paths = vec![path; args.flows as usize];
@@ -142,10 +156,15 @@ fn play_plain(args: &Args, mtu: u16) -> Result<Vec<ArmRun>, Failure> {
     let messages = PLAIN_LENGTH.as_secs_f64() / args.interval_ms.as_secs_f64();
     arena.contest.messages = arena.contest.messages.min((messages as u32).max(1));
     arena.contest.drain = PLAIN_RTT * 4;
-    Ok(watched(&arena, &arms, "without loss", args.json)?.arms)
+    watched(&arena, &arms, "without loss", args.json).map(Some)
 }
 
-fn play(args: &Args, network: &NamedNetwork, plain: &[ArmRun], what: &str) -> Result<Row, Failure> {
+fn play(
+    args: &Args,
+    network: &NamedNetwork,
+    plain: &[ArenaRun],
+    what: &str,
+) -> Result<Row, Failure> {
     let rtt = network.path.median_rtt();
     let deadline = args.deadline_ms.unwrap_or_else(|| default_deadline(rtt));
     let arena = args.arena(network.paths(args.flows), network.mtu, deadline, rtt);
@@ -153,6 +172,10 @@ fn play(args: &Args, network: &NamedNetwork, plain: &[ArmRun], what: &str) -> Re
     for names in args.heats() {
         let arms = arms::by_names(&names)?;
         heats.push(watched(&arena, &arms, what, args.json)?);
+    }
+    if heats.iter().all(|heat| heat.arms.is_empty()) {
+        let mut failures = heats.iter().flat_map(|heat| &heat.failures);
+        return Err(arm_failed(failures.next().expect("every heat has an arm")));
     }
     Ok(Row::new(network, &arena, &heats, plain))
 }
@@ -200,7 +223,7 @@ impl Args {
     }
 }
 
-/// Plays, with a bar, until the end or Ctrl-C.
+/// Plays, with a bar, until the end or Ctrl-C. Arms that fail are among the run's failures.
 pub(super) fn watched<W: Workload>(
     arena: &Arena<W>,
     arms: &[Box<dyn Arm>],
@@ -217,15 +240,19 @@ pub(super) fn watched<W: Workload>(
         !interrupt::is_pressed()
     });
     progress.clear();
-    let run = run.map_err(|error| match &error {
-        ArenaError::Emulator(cause) if cause.is_bad_input() => Failure::bad_input(error),
-        ArenaError::Arm(ArmError::Missing { .. }) => Failure::bad_input(error),
-        _ => Failure::failed(error),
-    })?;
+    let run = run.map_err(emulator_failed)?;
     if run.is_interrupted {
         return Err(Failure::Interrupted);
     }
     Ok(run)
+}
+
+/// The sentence and exit code for an arm's error.
+pub(super) fn arm_failed(error: &ArmError) -> Failure {
+    match error {
+        ArmError::Missing { .. } => Failure::bad_input(error),
+        _ => Failure::failed(error),
+    }
 }
 
 fn at_once(text: &str) -> Result<usize, String> {
