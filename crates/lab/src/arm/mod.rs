@@ -117,6 +117,11 @@ pub trait Side {
         on_message: &mut dyn FnMut(u32, &[u8]),
     ) -> Result<(), ArmError>;
 
+    /// Time that programs have computed which the side runs for itself; what its own thread computes is measured from outside.
+    fn programs_cpu(&self) -> Duration {
+        Duration::ZERO
+    }
+
     /// What the transport says of itself, for the report: names with units and numbers.
     fn counters(&self) -> Vec<(&'static str, f64)> {
         Vec::new()

@@ -271,14 +271,17 @@ impl<W: Workload> Player<'_, W> {
         };
         let begin = self.connect(&mut *side)?;
         let unconnected = places.flows() - side.ready().min(places.flows());
-        let cpu_before = thread_cpu();
+        let programs_before = side.programs_cpu();
+        let thread_before = thread_cpu();
         let half = match begin {
             Some(begin) => self.exchange(&mut *side, begin)?,
             None => HalfPlayed::default(),
         };
+        let thread = thread_cpu().saturating_sub(thread_before);
+        let programs = side.programs_cpu().saturating_sub(programs_before);
         Ok(HalfPlayed {
             unconnected,
-            cpu: thread_cpu().saturating_sub(cpu_before),
+            cpu: thread + programs,
             counters: side.counters(),
             ..half
         })
