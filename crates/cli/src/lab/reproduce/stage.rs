@@ -7,7 +7,7 @@ use punctual_lab::arm::{Arm, Contest, Sender, Task, Workload};
 use punctual_lab::channel::PathSpec;
 
 use crate::failure::Failure;
-use crate::lab::scorecard;
+use crate::lab::{arms, scorecard};
 
 /// How large, how often, from which seed.
 pub(super) struct Stage {
@@ -72,7 +72,7 @@ impl Stage {
     ) -> Result<ArenaRun<W::Played>, Failure> {
         let mut run = scorecard::watched(arena, arms, what, self.json)?;
         match run.failures.pop() {
-            Some(error) => Err(scorecard::arm_failed(&error)),
+            Some(error) => Err(arms::failed(&error)),
             None => Ok(run),
         }
     }

@@ -8,7 +8,7 @@ use punctual_lab::world::Moment;
 use serde::Serialize;
 
 use super::Args;
-use crate::lab::arms::REFERENCE;
+use crate::lab::arms::{self, REFERENCE, SRT_FEC};
 use crate::lab::networks::{self, NamedNetwork};
 use crate::output;
 
@@ -67,7 +67,7 @@ pub(super) struct FailedArm {
 }
 
 /// Arms whose redundancy is set by hand.
-const SET_BY_HAND: [&str; 3] = ["fixed(1)", "fixed(3)", "hairpin"];
+const SET_BY_HAND: [&str; 4] = ["fixed(1)", "fixed(3)", "hairpin", SRT_FEC];
 
 /// An arm over a network.
 #[derive(Debug, Serialize)]
@@ -195,7 +195,7 @@ fn arm_rows(
     let reference = heat.arms.iter().find(|arm| arm.name == REFERENCE);
     let row = |arm: &ArmRun| {
         let mut plain = plain.iter().flat_map(|plain| &plain.arms);
-        let plain = plain.find(|plain| plain.name == arm.name);
+        let plain = plain.find(|plain| plain.name == arms::without_redundancy(&arm.name));
         let other = reference.filter(|reference| reference.name != arm.name);
         ArmRow {
             figures: ArmFigures::new(arm, task.message_bytes, deadline_us, plain),

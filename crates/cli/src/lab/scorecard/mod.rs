@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use punctual_lab::arena::{Arena, ArenaRun};
-use punctual_lab::arm::{Arm, ArmError, Contest, MESSAGE_MIN, Phase, Sender, Task, Workload};
+use punctual_lab::arm::{Arm, Contest, MESSAGE_MIN, Phase, Sender, Task, Workload};
 use punctual_lab::channel::{PathSpec, RttSplit};
 use punctual_lab::emulator;
 
@@ -43,7 +43,7 @@ pub(crate) struct Args {
         default_value = "busy-hour"
     )]
     networks: Vec<String>,
-    /// Transports: all, or names; --arms help lists them.
+    /// Transports: all (those that are installed), or names; --arms help lists them.
     #[arg(
         long,
         value_name = "NAME",
@@ -109,6 +109,9 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let networks = networks::by_names(&args.networks)?;
     // Wrong names are told before anything begins.
     arms::by_names(&args.arms)?;
+    for sentence in arms::left_out(&args.arms) {
+        output::note(&sentence);
+    }
     interrupt::watch();
     let mut plain: BTreeMap<u16, Option<ArenaRun>> = BTreeMap::new();
     let mut rows = Vec::new();
@@ -142,14 +145,18 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 /// What each arm sends where nothing is lost: what it sends beyond that elsewhere, in packets of the same size, is recovery. None when
 /// nobody needs it.
 fn play_plain(args: &Args, mtu: u16) -> Result<Option<ArenaRun>, Failure> {
-    let arms = arms::by_names(&args.arms)?;
+    let names = arms::expanded(&args.arms);
     // Punctual counts its symbols itself.
-    let arms: Vec<_> = (arms.into_iter())
-        .filter(|arm| !arms::is_punctual(arm.name()))
+    let others = names.iter().filter(|name| !arms::is_punctual(name));
+    let mut names: Vec<_> = others
+        .map(|name| arms::without_redundancy(name).to_owned())
         .collect();
-    if arms.is_empty() {
+    names.sort_unstable();
+    names.dedup();
+    if names.is_empty() {
         return Ok(None);
     }
+    let arms = arms::by_names(&names)?;
     let path = PathSpec::fixed("plain", PLAIN_RTT, RttSplit::EVEN);
     let paths = vec![path; args.flows as usize];
     let mut arena = args.arena(paths, mtu, PLAIN_RTT * 2, PLAIN_RTT);
@@ -175,7 +182,9 @@ fn play(
     }
     if heats.iter().all(|heat| heat.arms.is_empty()) {
         let mut failures = heats.iter().flat_map(|heat| &heat.failures);
-        return Err(arm_failed(failures.next().expect("every heat has an arm")));
+        return Err(arms::failed(
+            failures.next().expect("every heat has an arm"),
+        ));
     }
     Ok(Row::new(network, &arena, &heats, plain))
 }
@@ -245,14 +254,6 @@ pub(super) fn watched<W: Workload>(
         return Err(Failure::Interrupted);
     }
     Ok(run)
-}
-
-/// The sentence and exit code for an arm's error.
-pub(super) fn arm_failed(error: &ArmError) -> Failure {
-    match error {
-        ArmError::Missing { .. } => Failure::bad_input(error),
-        _ => Failure::failed(error),
-    }
 }
 
 fn at_once(text: &str) -> Result<usize, String> {
