@@ -33,7 +33,7 @@ struct Program {
     loss: &'static str,
 }
 
-const PROGRAMS: [Program; 3] = [
+const PROGRAMS: [Program; 4] = [
     Program {
         call: ("python3", "--version"),
         package: "python3",
@@ -48,6 +48,11 @@ const PROGRAMS: [Program; 3] = [
         call: ("setpriv", "--version"),
         package: "util-linux",
         loss: "no programs will be run on the emulated network",
+    },
+    Program {
+        call: ("srt-live-transmit", "-version"),
+        package: "srt-tools",
+        loss: "SRT will not be played against",
     },
 ];
 

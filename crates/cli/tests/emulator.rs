@@ -17,10 +17,10 @@ fn output(arguments: &[&str]) -> Output {
         .expect("the program was built for this test")
 }
 
-/// What an emulator says that cannot be had here.
-const NOT_HERE: [&str; 3] = ["user namespaces", "/dev/net/tun", "iproute2"];
+/// What is said where an emulator cannot be had, or a transport that is a program of its own.
+const NOT_HERE: [&str; 4] = ["user namespaces", "/dev/net/tun", "iproute2", "srt-tools"];
 
-/// Whether there is no emulator here; says so.
+/// Whether it cannot be had here; says so.
 fn is_skipped(output: &Output) -> bool {
     let error = String::from_utf8_lossy(&output.stderr);
     let is_skipped =
@@ -49,6 +49,24 @@ fn a_program_runs_inside_and_its_exit_code_is_told() {
     assert!(said.contains("10.128.0.1/32"), "{said}");
     assert!(!said.contains("eth0"), "{said}");
     assert!(error.contains("to the server"), "{error}");
+}
+
+/// The largest packet that a program sees is the file's, unless the command line has another.
+#[test]
+fn a_scenario_files_mtu_counts() {
+    let file = std::env::temp_dir().join(format!("punctual-mtu-{}.toml", std::process::id()));
+    fs::write(&file, "[network]\nrtt_ms = 10\nmtu = 600\n").expect("there is room for it");
+    let name = file.to_str().expect("its name is plain");
+    for (flags, mtu) in [(&[][..], "mtu 600 "), (&["--mtu", "700"], "mtu 700 ")] {
+        let begin = [&["lab", "run", "--network", name], flags].concat();
+        let output = output(&[&begin[..], &["--", "ip", "link"]].concat());
+        if is_skipped(&output) {
+            break;
+        }
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(said.contains(mtu), "{said}");
+    }
+    fs::remove_file(&file).expect("it was written");
 }
 
 #[test]
@@ -149,12 +167,72 @@ fn nothing_is_left_behind_by_a_kill() {
 /// Processes that sleep for so long.
 fn sleepers(seconds: u32) -> usize {
     let wanted = format!("sleep\0{seconds}\0");
+    processes(|line| line == wanted)
+}
+
+/// Processes with such a command line; a zero byte ends each word of it.
+fn processes(is_meant: impl Fn(&str) -> bool) -> usize {
     let processes = fs::read_dir("/proc").expect("this is Linux");
     let lines = processes.filter_map(|entry| {
         let line = entry.ok()?.path().join("cmdline");
         fs::read_to_string(line).ok()
     });
-    lines.filter(|line| *line == wanted).count()
+    lines.filter(|line| is_meant(line)).count()
+}
+
+/// Goal: the same for the programs of a transport, in the middle of a contest.
+#[cfg(feature = "rivals")]
+#[test]
+fn no_program_of_a_transport_is_left_behind_by_a_kill() {
+    if is_skipped(&output(&["lab", "scorecard", "--arms", "srt,srt"])) {
+        return;
+    }
+    // A size that no other contest has at the same time; 8 bytes more make a datagram.
+    let bytes = 100 + std::process::id() % 1200;
+    let mut command = punctual();
+    let line = format!("lab scorecard --networks clean --arms srt --flows 2 --bytes {bytes}");
+    command.args(line.split(' '));
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    let datagrams = format!("payloadsize={}\0", bytes + 8);
+    let count =
+        || processes(|line| line.starts_with("srt-live-transmit\0") && line.contains(&datagrams));
+    let mut running = Running(
+        command
+            .spawn()
+            .expect("the program was built for this test"),
+    );
+    let becomes = |expected| (0..4000).any(|_| count() == expected);
+    assert!(becomes(4), "{} programs run", count());
+    running.0.kill().expect("it runs");
+    running.0.wait().expect("it was killed");
+    assert!(becomes(0), "{} programs are left", count());
+}
+
+#[cfg(feature = "rivals")]
+#[test]
+fn a_rival_that_is_not_installed_is_named_and_no_part_of_all() {
+    if is_skipped(&output(&["lab", "run", "--", "true"])) {
+        return;
+    }
+    let said = |arms: &str| {
+        let mut command = punctual();
+        command.args(["lab", "scorecard", "--arms", arms]);
+        let output = command.env("PATH", "/nowhere").output();
+        let output = output.expect("the program was built for this test");
+        assert_eq!(output.status.code(), Some(2));
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    let asked = said("punctual,srt-fec");
+    assert_eq!(asked.lines().count(), 1, "{asked}");
+    assert!(
+        asked.contains("srt-fec is not here") && asked.contains("srt-tools"),
+        "{asked}"
+    );
+    // It goes on to the next that is not there: what the emulator is set up with.
+    let all = said("all");
+    assert!(all.contains("left out: srt is not here"), "{all}");
+    assert!(all.contains("left out: srt-fec is not here"), "{all}");
+    assert!(all.contains("iproute2"), "{all}");
 }
 
 #[cfg(not(feature = "rivals"))]

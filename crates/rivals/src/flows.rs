@@ -28,12 +28,12 @@ impl<R: Rival<Flow: 'static>> Arm for Contender<R> {
     }
 
     fn server(&self, places: &Places, task: &Task) -> Result<Box<dyn Side>, ArmError> {
-        let flows = Flows::open(places, Role::Server, self.0.maker(task)?)?;
+        let flows = Flows::open(self.name(), places, Role::Server, self.0.maker(task)?)?;
         Ok(Box::new(flows))
     }
 
     fn client(&self, places: &Places, task: &Task) -> Result<Box<dyn Side>, ArmError> {
-        let flows = Flows::open(places, Role::Client, self.0.maker(task)?)?;
+        let flows = Flows::open(self.name(), places, Role::Client, self.0.maker(task)?)?;
         Ok(Box::new(flows))
     }
 }
@@ -60,12 +60,17 @@ struct Flow<E> {
 }
 
 impl<E: Engine> Flows<E> {
-    /// Opens the sockets of a side and makes its engines; clients connect while it is driven.
+    /// Opens the sockets of a side of an arm and makes its engines; clients connect while it is driven.
     ///
     /// # Errors
     /// When the system refuses an address, or `make` its engine.
-    fn open(places: &Places, role: Role, mut make: Maker<'_, E>) -> Result<Self, ArmError> {
-        let mut sockets = Datagrams::new()?;
+    fn open(
+        arm: &str,
+        places: &Places,
+        role: Role,
+        mut make: Maker<'_, E>,
+    ) -> Result<Self, ArmError> {
+        let mut sockets = Datagrams::new(arm)?;
         let server = places.server();
         if role == Role::Server {
             sockets.open(server, None)?;
@@ -78,9 +83,7 @@ impl<E: Engine> Flows<E> {
                 Role::Server => (0, server, None, now),
                 Role::Client => {
                     let socket = sockets.open(places.client(flow), Some(server))?;
-                    let local = sockets
-                        .local_addr(socket)
-                        .map_err(ArmError::system("asking for a socket's address"))?;
+                    let local = sockets.local_addr(socket)?;
                     (socket, local, Some(server), now + CONNECT_SPACING * flow)
                 }
             };

@@ -2,7 +2,8 @@
 //!
 //! Each rival is tuned as its own documentation advises for little delay, and says so in its settings. All of them are driven
 //! the same way: a flow is a state machine without sockets and clocks (`engine.rs`), and `flows.rs` gives all flows of a side
-//! their sockets, one wait and their timers. So no rival pays for a runtime, and none for the timers of other flows.
+//! their sockets, one wait and their timers. So no rival pays for a runtime, and none for the timers of other flows. SRT alone is
+//! a program of its own, and drives itself.
 //!
 //! | arm | what it is | file |
 //! |---|---|---|
@@ -11,10 +12,11 @@
 //! | `quic-streams`, `quic-datagrams` | quinn: a stream a message; datagrams without repair | `quic/` |
 //! | `webrtc`, `webrtc-reliable` | str0m: a data channel with a lifetime; a reliable one | `webrtc.rs` |
 //! | `renet` | renet over netcode, reliable and unordered | `renet.rs` |
+//! | `srt`, `srt-fec` | SRT in live mode, without and with its redundancy: programs, where they are installed | `srt/` |
 //!
 //! Three rules are the same for all. A flow may hold [`QUEUE_BYTES_MAX`] that are not acknowledged; what comes on top is
 //! refused. Whatever would declare a silent peer dead waits for [`DEAD_AFTER`], as a game's would, so that an outage of seconds
-//! ends no flow. And a flow that its library gives up stays dead: nothing here reconnects.
+//! ends no flow. And a flow that its library gives up stays dead: nothing here reconnects. (SRT's program keeps rules of its own.)
 
 mod enet;
 mod engine;
@@ -22,6 +24,8 @@ mod flows;
 mod kcp;
 mod quic;
 mod renet;
+#[cfg(target_os = "linux")]
+mod srt;
 mod timers;
 mod webrtc;
 
@@ -43,7 +47,7 @@ pub const DEAD_AFTER: Duration = Duration::from_secs(60);
 /// The largest message that any of the rivals takes, in bytes. KCP is the narrowest: it cuts into fewer than 128 pieces of 1,376.
 pub const MESSAGE_BYTES_MAX: usize = 128 << 10;
 
-/// The names of all rivals, in the order of tables.
+/// The names of all rivals that are part of this crate, in the order of tables.
 pub const fn all() -> [&'static str; 7] {
     [
         "enet",
@@ -56,10 +60,15 @@ pub const fn all() -> [&'static str; 7] {
     ]
 }
 
+/// The names of those that are programs of their own, which may or may not be installed.
+pub const fn programs() -> [&'static str; 2] {
+    ["srt", "srt-fec"]
+}
+
 /// The rival of that name; None when there is none.
 ///
 /// # Errors
-/// When its keys cannot be made.
+/// When its keys cannot be made, or its program is not installed.
 pub fn arm(name: &str) -> Result<Option<Box<dyn Arm>>, ArmError> {
     Ok(Some(match name {
         "enet" => Box::new(Contender(enet::ENet)),
@@ -69,6 +78,10 @@ pub fn arm(name: &str) -> Result<Option<Box<dyn Arm>>, ArmError> {
         "webrtc" => Box::new(Contender(webrtc::WebRtc::new(webrtc::Lifetime::Deadline)?)),
         "webrtc-reliable" => Box::new(Contender(webrtc::WebRtc::new(webrtc::Lifetime::Unlimited)?)),
         "renet" => Box::new(Contender(renet::Renet::new())),
+        #[cfg(target_os = "linux")]
+        "srt" => Box::new(srt::Srt::new(false)?),
+        #[cfg(target_os = "linux")]
+        "srt-fec" => Box::new(srt::Srt::new(true)?),
         _ => return Ok(None),
     }))
 }

@@ -72,10 +72,10 @@ struct Place {
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Emulator",
         value_parser = clap::value_parser!(u32).range(1..=emulator::PATHS_MAX as i64))]
     clients: u32,
-    /// Largest IP packet in bytes.
-    #[arg(long, value_name = "BYTES", default_value_t = 1500, help_heading = "Emulator",
+    /// Largest IP packet in bytes (default: what a scenario file says, else 1500).
+    #[arg(long, value_name = "BYTES", help_heading = "Emulator",
         value_parser = clap::value_parser!(u16).range(576..))]
-    mtu: u16,
+    mtu: Option<u16>,
     /// Congestion control of TCP: cubic, reno, bbr or what the kernel has (default: the kernel's own choice).
     #[arg(long, value_name = "NAME", help_heading = "Emulator")]
     congestion_control: Option<String>,
@@ -117,9 +117,9 @@ pub(crate) fn shell(args: &ShellArgs) -> Result<(), Failure> {
 const LOOK: Duration = Duration::from_millis(20);
 
 fn play(place: &Place, mut command: Command, program: &str) -> Result<(), Failure> {
-    let path = place.path()?;
+    let (path, mtu) = place.network()?;
     emulator::acquire_privilege().map_err(Failure::bad_input)?;
-    let emulator = place.start(&path)?;
+    let emulator = place.start(&path, mtu)?;
     if place.json {
         let stderr = io::stderr().as_fd().try_clone_to_owned();
         command.stdout(stderr.map_or_else(|_| Stdio::inherit(), Stdio::from));
@@ -159,15 +159,19 @@ fn play(place: &Place, mut command: Command, program: &str) -> Result<(), Failur
 }
 
 impl Place {
-    fn path(&self) -> Result<PathSpec, Failure> {
-        let path = match &self.network {
-            None => self.path.path()?,
-            Some(name) => networks::by_name(name)?.path,
+    /// The path, and the largest IP packet in bytes.
+    fn network(&self) -> Result<(PathSpec, u16), Failure> {
+        let (path, mtu) = match &self.network {
+            None => (self.path.path()?, networks::MTU),
+            Some(name) => {
+                let network = networks::by_name(name)?;
+                (network.path, network.mtu)
+            }
         };
-        Ok(self.additions.apply(path))
+        Ok((self.additions.apply(path), self.mtu.unwrap_or(mtu)))
     }
 
-    fn start(&self, path: &PathSpec) -> Result<Emulator, Failure> {
+    fn start(&self, path: &PathSpec, mtu: u16) -> Result<Emulator, Failure> {
         let drop_log = self.drops.as_deref().map(DropLog::create).transpose();
         let capture = self.pcap.as_deref().map(Capture::create).transpose();
         let cable = Cable {
@@ -184,7 +188,7 @@ impl Place {
             forward: Forward::ToServer,
             link: None,
             seed: self.seed,
-            mtu: self.mtu,
+            mtu,
             cables: vec![cable],
         };
         Emulator::start(options).map_err(emulator_failed)

@@ -17,6 +17,8 @@ pub(super) struct NamedNetwork {
     pub(super) name: String,
     /// The path of each client; of a population, of a typical one.
     pub(super) path: PathSpec,
+    /// Largest IP packet in bytes.
+    pub(super) mtu: u16,
     clients: Clients,
 }
 
@@ -30,6 +32,9 @@ enum Clients {
     Recorded(Vec<PathSpec>),
 }
 
+/// Largest IP packet in bytes of networks that do not say it: Ethernet's.
+pub(super) const MTU: u16 = 1500;
+
 /// Before the name of a population.
 const POPULATION: &str = "population:";
 /// Populations are the same clients in every run.
@@ -40,6 +45,7 @@ impl NamedNetwork {
         Self {
             name,
             path,
+            mtu: MTU,
             clients: Clients::Alike,
         }
     }
@@ -98,7 +104,10 @@ pub(super) fn by_name(name: &str) -> Result<NamedNetwork, Failure> {
         .is_some_and(|extension| extension == "toml")
     {
         let scenario = Scenario::open(path).map_err(Failure::bad_input)?;
-        return Ok(NamedNetwork::alike(scenario.name, scenario.path));
+        return Ok(NamedNetwork {
+            mtu: scenario.mtu.unwrap_or(MTU),
+            ..NamedNetwork::alike(scenario.name, scenario.path)
+        });
     }
     recording(path)
 }
@@ -114,6 +123,7 @@ fn population(name: &str, clients: &str) -> Result<NamedNetwork, Failure> {
         return Ok(NamedNetwork {
             name,
             path,
+            mtu: MTU,
             clients: Clients::Recorded(paths),
         });
     }
@@ -124,6 +134,7 @@ fn population(name: &str, clients: &str) -> Result<NamedNetwork, Failure> {
     Ok(NamedNetwork {
         name,
         path: population.typical(),
+        mtu: MTU,
         clients: Clients::Synthetic(population),
     })
 }

@@ -47,17 +47,17 @@ pub struct ArmFigures {
     /// The same of the way back.
     pub total_overhead_back: f64,
     /// What was sent to make up for losses. Of an arm that counts its symbols: symbols beyond those needed, as a share of those.
-    /// Of others: IP bytes in the way of the messages beyond those that the same arm sent where nothing was lost, as a share of the
-    /// messages' bytes; None when it was not played there.
+    /// Of others: IP bytes in the way of the messages beyond those that the same arm, without redundancy, sent where nothing was
+    /// lost, as a share of the messages' bytes; None when it was not played there.
     pub recovery_overhead: Option<f64>,
-    /// Time that both sides' threads computed, the kernel's part on their behalf among it.
+    /// Time that both sides' threads and programs computed, the kernel's part on their behalf among it.
     pub cpu_us_per_message: f64,
     /// Packets that the machine, not the network, dropped.
     pub spoilt_packets: u64,
 }
 
 impl ArmFigures {
-    /// Of a run with messages of so many bytes and a deadline; `lossless`: the same arm over the same paths without loss.
+    /// Of a run with messages of so many bytes and a deadline; `lossless`: the same arm, without redundancy, over paths without loss.
     pub fn new(
         run: &ArmRun,
         message_bytes: usize,

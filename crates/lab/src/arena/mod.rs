@@ -10,7 +10,6 @@ mod tap;
 #[cfg(test)]
 mod tests;
 
-use std::fmt;
 use std::time::Duration;
 
 pub use figures::{ArmFigures, Difference, on_time_difference, quantile_interval};
@@ -67,10 +66,12 @@ pub struct ArmRun<P = Played> {
 }
 
 /// How all did.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct ArenaRun<P = Played> {
-    /// In the order of the arms.
+    /// In the order of the arms, without those that failed.
     pub arms: Vec<ArmRun<P>>,
+    /// Why the others did not play to the end.
+    pub failures: Vec<ArmError>,
     /// Whether the machine kept the network's time.
     pub timing: Timing,
     /// When the messages began, since the network did.
@@ -79,56 +80,16 @@ pub struct ArenaRun<P = Played> {
     pub is_interrupted: bool,
 }
 
-/// Why there was no contest.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum ArenaError {
-    /// There is no network.
-    Emulator(EmulatorError),
-    /// An arm cannot play.
-    Arm(ArmError),
-}
-
-impl From<EmulatorError> for ArenaError {
-    fn from(error: EmulatorError) -> Self {
-        Self::Emulator(error)
-    }
-}
-
-impl From<ArmError> for ArenaError {
-    fn from(error: ArmError) -> Self {
-        Self::Arm(error)
-    }
-}
-
-impl fmt::Display for ArenaError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Emulator(error) => error.fmt(f),
-            Self::Arm(error) => error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for ArenaError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Emulator(error) => Some(error),
-            Self::Arm(error) => Some(error),
-        }
-    }
-}
-
 impl<W: Workload> Arena<W> {
-    /// Lets the arms play. `watch` hears how far they are and can end it by returning false.
+    /// Lets the arms play; when one fails the others play on. `watch` hears how far they are and can end it by returning false.
     ///
     /// # Errors
-    /// When there is no network, or an arm cannot play on it.
+    /// When there is no network.
     pub fn run(
         &self,
         arms: &[Box<dyn Arm>],
         mut watch: impl FnMut(Phase) -> bool,
-    ) -> Result<ArenaRun<W::Played>, ArenaError> {
+    ) -> Result<ArenaRun<W::Played>, EmulatorError> {
         let taps: Vec<_> = arms.iter().map(|_| Tap::default()).collect();
         let sender = match self.contest.task().sender {
             Sender::Server => Site::Server,
@@ -186,42 +147,47 @@ impl<W: Workload> Arena<W> {
             let goes_on = watch(phase);
             is_interrupted |= !goes_on;
             goes_on && failure.is_none()
-        })?;
+        });
         if let Some(error) = failure {
-            return Err(error.into());
+            return Err(error);
         }
         let after: Vec<_> = (0..arms.len()).map(counts).collect();
         let report = emulator.stop()?;
-        let runs = arms
-            .iter()
-            .zip(played)
-            .enumerate()
-            .map(|(cable, (arm, played))| {
-                let end = &report.cables[cable];
-                let before = begin.0.cables.get(cable).cloned().unwrap_or_default();
-                let since = |site: Site| -> Vec<PathCounts> {
-                    let paths = end.paths.iter().enumerate();
-                    paths
-                        .map(|(path, counts)| {
-                            let before = before.paths.get(path).copied().unwrap_or_default();
-                            counts[site as usize].since(&before[site as usize])
-                        })
-                        .collect()
-                };
-                ArmRun {
-                    name: arm.name().to_owned(),
-                    settings: arm.settings(),
-                    played,
-                    forward: since(sender),
-                    backward: since(sender.other()),
-                    kernel: (begin.1.get(cable))
-                        .map_or_else(KernelCounts::default, |before| after[cable].since(before)),
-                    spoilt_packets: end.overflowed + end.refused,
-                    packets: taps[cable].take(),
-                }
-            });
+        let (mut whole, mut failures) = (Vec::new(), Vec::new());
+        for (cable, played) in played.into_iter().enumerate() {
+            match played {
+                Ok(played) => whole.push((cable, played)),
+                Err(error) => failures.push(error),
+            }
+        }
+        let runs = whole.into_iter().map(|(cable, played)| {
+            let arm = &arms[cable];
+            let end = &report.cables[cable];
+            let before = begin.0.cables.get(cable).cloned().unwrap_or_default();
+            let since = |site: Site| -> Vec<PathCounts> {
+                let paths = end.paths.iter().enumerate();
+                paths
+                    .map(|(path, counts)| {
+                        let before = before.paths.get(path).copied().unwrap_or_default();
+                        counts[site as usize].since(&before[site as usize])
+                    })
+                    .collect()
+            };
+            ArmRun {
+                name: arm.name().to_owned(),
+                settings: arm.settings(),
+                played,
+                forward: since(sender),
+                backward: since(sender.other()),
+                kernel: (begin.1.get(cable))
+                    .map_or_else(KernelCounts::default, |before| after[cable].since(before)),
+                spoilt_packets: end.overflowed + end.refused,
+                packets: taps[cable].take(),
+            }
+        });
         Ok(ArenaRun {
             arms: runs.collect(),
+            failures,
             timing: report.timing,
             began,
             is_interrupted,

@@ -33,7 +33,7 @@ pub struct Played {
     pub corrupt: u64,
     /// Flows that had no connection when the messages began.
     pub unconnected: u32,
-    /// Time that both sides' threads computed, in the kernel too, while messages were sent and arrived.
+    /// Time that both sides' threads and programs computed, in the kernel too, while messages were sent and arrived.
     pub cpu: Duration,
     /// How late messages were sent, at worst.
     pub lateness_max: Duration,

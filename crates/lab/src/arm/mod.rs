@@ -117,6 +117,11 @@ pub trait Side {
         on_message: &mut dyn FnMut(u32, &[u8]),
     ) -> Result<(), ArmError>;
 
+    /// Time that programs have computed which the side runs for itself; what its own thread computes is measured from outside.
+    fn programs_cpu(&self) -> Duration {
+        Duration::ZERO
+    }
+
     /// What the transport says of itself, for the report: names with units and numbers.
     fn counters(&self) -> Vec<(&'static str, f64)> {
         Vec::new()
@@ -156,6 +161,8 @@ pub enum ArmError {
     },
     /// The system refused.
     System {
+        /// Which arm.
+        arm: String,
         /// What was to be done.
         what: String,
         /// What the system said.
@@ -171,10 +178,20 @@ pub enum ArmError {
 }
 
 impl ArmError {
-    /// The system refused to do `what`.
-    pub fn system(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
-        let what = what.into();
-        move |source| Self::System { what, source }
+    /// The system refused to do `what` for `arm`.
+    pub fn system(
+        arm: impl Into<String>,
+        what: impl Into<String>,
+    ) -> impl FnOnce(io::Error) -> Self {
+        let (arm, what) = (arm.into(), what.into());
+        move |source| Self::System { arm, what, source }
+    }
+
+    /// Which arm cannot run.
+    pub fn arm(&self) -> &str {
+        match self {
+            Self::Missing { arm, .. } | Self::System { arm, .. } | Self::Failed { arm, .. } => arm,
+        }
     }
 }
 
@@ -182,7 +199,7 @@ impl fmt::Display for ArmError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Missing { arm, remedy } => write!(f, "{arm} is not here: {remedy}"),
-            Self::System { what, source } => write!(f, "{what}: {source}"),
+            Self::System { arm, what, source } => write!(f, "{arm} failed at {what}: {source}"),
             Self::Failed { arm, why } => write!(f, "{arm} failed: {why}"),
         }
     }

@@ -34,9 +34,30 @@ struct Board {
     base: Instant,
     /// By arm, then by side: connected flows.
     ready: Vec<[AtomicU32; 2]>,
+    /// By arm: whether one of its sides can no longer play.
+    is_failed: Vec<AtomicBool>,
     /// Nanoseconds after `base` of the first message; 0: not known yet.
     begin_ns: AtomicU64,
     is_stopped: AtomicBool,
+}
+
+impl Board {
+    /// Flows of an arm that are connected at both sides.
+    fn ready(&self, number: usize) -> u32 {
+        let [server, client] = &self.ready[number];
+        let server = server.load(Ordering::Relaxed);
+        server.min(client.load(Ordering::Relaxed))
+    }
+
+    fn is_failed(&self, number: usize) -> bool {
+        self.is_failed[number].load(Ordering::Relaxed)
+    }
+
+    /// Whether it was ended, or nobody is left to play.
+    fn is_over(&self) -> bool {
+        self.is_stopped.load(Ordering::Relaxed)
+            || (0..self.is_failed.len()).all(|number| self.is_failed(number))
+    }
 }
 
 /// What a run tells while it lasts.
@@ -50,18 +71,17 @@ pub enum Phase {
     Sending(Duration),
 }
 
-/// Plays it. `watch` hears how far it is, about fifty times a second, and can end it by returning false.
-///
-/// # Errors
-/// When a side of an arm cannot be made or fails as a whole.
+/// Plays it: what became of each entry, in their order. An arm of which a side cannot be made or fails as a whole is an error; the
+/// others play on. `watch` hears how far it is, about fifty times a second, and can end it by returning false.
 pub fn play<W: Workload>(
     workload: &W,
     entries: &[Entry<'_>],
     mut watch: impl FnMut(Phase) -> bool,
-) -> Result<Vec<W::Played>, ArmError> {
+) -> Vec<Result<W::Played, ArmError>> {
     let board = Board {
         base: Instant::now(),
         ready: entries.iter().map(|_| Default::default()).collect(),
+        is_failed: entries.iter().map(|_| AtomicBool::default()).collect(),
         begin_ns: AtomicU64::new(0),
         is_stopped: AtomicBool::new(false),
     };
@@ -81,20 +101,20 @@ pub fn play<W: Workload>(
                 let thread = thread::Builder::new()
                     .name(name)
                     .spawn_scoped(scope, move || player.run());
-                match thread {
-                    Ok(thread) => threads.push(thread),
-                    Err(error) => {
-                        board.is_stopped.store(true, Ordering::Relaxed);
-                        return Err(ArmError::system("starting a thread")(error));
-                    }
+                if thread.is_err() {
+                    board.is_failed[number].store(true, Ordering::Relaxed);
                 }
+                let name = entry.arm.name();
+                threads.push(thread.map_err(ArmError::system(name, "starting a thread")));
             }
         }
         conduct(workload, entries, board, &mut watch);
         collect(threads)
-    })?;
-    let played = exchanges.into_iter();
-    Ok(played.map(|exchange| workload.played(exchange)).collect())
+    });
+    let exchanges = exchanges.into_iter();
+    exchanges
+        .map(|exchange| Ok(workload.played(exchange?)))
+        .collect()
 }
 
 /// In the order of their numbers.
@@ -107,15 +127,16 @@ fn conduct<W: Workload>(
     board: &Board,
     watch: &mut impl FnMut(Phase) -> bool,
 ) {
-    let flows: u32 = entries.iter().map(|entry| entry.places.flows()).sum();
     let give_up = board.base + workload.connect_max();
     loop {
-        let ready = board
-            .ready
-            .iter()
-            .map(|[a, b]| a.load(Ordering::Relaxed).min(b.load(Ordering::Relaxed)));
-        let ready: u32 = ready.sum();
-        if board.is_stopped.load(Ordering::Relaxed) {
+        let (mut ready, mut flows) = (0, 0);
+        for (number, entry) in entries.iter().enumerate() {
+            if !board.is_failed(number) {
+                ready += board.ready(number);
+                flows += entry.places.flows();
+            }
+        }
+        if board.is_over() {
             return;
         }
         if !watch(Phase::Connecting(ready)) {
@@ -132,7 +153,7 @@ fn conduct<W: Workload>(
     let begin_ns = begin.duration_since(board.base).as_nanos() as u64;
     board.begin_ns.store(begin_ns, Ordering::Relaxed);
     let end = begin + workload.length() + workload.drain();
-    while Instant::now() < end && !board.is_stopped.load(Ordering::Relaxed) {
+    while Instant::now() < end && !board.is_over() {
         if !watch(Phase::Sending(begin.elapsed())) {
             board.is_stopped.store(true, Ordering::Relaxed);
         }
@@ -158,20 +179,20 @@ struct HalfPlayed {
     counters: Vec<(&'static str, f64)>,
 }
 
-fn collect(threads: Vec<ScopedJoinHandle<'_, Half>>) -> Result<Vec<Exchange>, ArmError> {
-    let mut halves = Vec::new();
-    for thread in threads {
-        match thread.join() {
-            Ok(half) => halves.push(half),
-            Err(panic) => std::panic::resume_unwind(panic),
-        }
-    }
+/// By arm; threads are in the order of arms, then of sides.
+fn collect(
+    threads: Vec<Result<ScopedJoinHandle<'_, Half>, ArmError>>,
+) -> Vec<Result<Exchange, ArmError>> {
+    let halves = threads.into_iter().map(|thread| match thread?.join() {
+        Ok(half) => half,
+        Err(panic) => std::panic::resume_unwind(panic),
+    });
+    let mut halves = halves.collect::<Vec<_>>().into_iter();
     let mut exchanges = Vec::new();
-    let mut halves = halves.into_iter();
     while let (Some(server), Some(client)) = (halves.next(), halves.next()) {
-        exchanges.push(join(server?, client?));
+        exchanges.push(server.and_then(|server| Ok(join(server, client?))));
     }
-    Ok(exchanges)
+    exchanges
 }
 
 fn join(server: HalfPlayed, client: HalfPlayed) -> Exchange {
@@ -230,16 +251,19 @@ struct Player<'a, W> {
 
 impl<W: Workload> Player<'_, W> {
     fn run(&self) -> Half {
-        // Whoever fails ends it for all: a contest without one of them is another contest.
         let result = self.play();
         if result.is_err() {
-            self.board.is_stopped.store(true, Ordering::Relaxed);
+            // Its other side has nobody to play with.
+            self.board.is_failed[self.number].store(true, Ordering::Relaxed);
         }
         result
     }
 
     fn play(&self) -> Half {
-        (self.entry.enter)(self.side).map_err(ArmError::system("entering a network namespace"))?;
+        (self.entry.enter)(self.side).map_err(ArmError::system(
+            self.entry.arm.name(),
+            "entering a network namespace",
+        ))?;
         let (places, task) = (&self.entry.places, self.workload.task());
         let mut side = match self.side {
             Sender::Server => self.entry.arm.server(places, task)?,
@@ -247,14 +271,17 @@ impl<W: Workload> Player<'_, W> {
         };
         let begin = self.connect(&mut *side)?;
         let unconnected = places.flows() - side.ready().min(places.flows());
-        let cpu_before = thread_cpu();
+        let programs_before = side.programs_cpu();
+        let thread_before = thread_cpu();
         let half = match begin {
             Some(begin) => self.exchange(&mut *side, begin)?,
             None => HalfPlayed::default(),
         };
+        let thread = thread_cpu().saturating_sub(thread_before);
+        let programs = side.programs_cpu().saturating_sub(programs_before);
         Ok(HalfPlayed {
             unconnected,
-            cpu: thread_cpu().saturating_sub(cpu_before),
+            cpu: thread + programs,
             counters: side.counters(),
             ..half
         })
@@ -263,7 +290,7 @@ impl<W: Workload> Player<'_, W> {
     /// Drives the side until the messages begin; None when they never do.
     fn connect(&self, side: &mut dyn Side) -> Result<Option<Instant>, ArmError> {
         loop {
-            if self.board.is_stopped.load(Ordering::Relaxed) {
+            if self.is_stopped() {
                 return Ok(None);
             }
             match self.board.begin_ns.load(Ordering::Relaxed) {
@@ -334,7 +361,7 @@ impl<W: Workload> Player<'_, W> {
     }
 
     fn is_stopped(&self) -> bool {
-        self.board.is_stopped.load(Ordering::Relaxed)
+        self.board.is_stopped.load(Ordering::Relaxed) || self.board.is_failed(self.number)
     }
 }
 

@@ -28,6 +28,8 @@ struct Socket {
 /// Sockets that are waited for together.
 #[derive(Debug)]
 pub struct Datagrams {
+    /// Whose they are, for errors.
+    arm: String,
     poll: Poll,
     events: Events,
     sockets: Vec<Socket>,
@@ -37,13 +39,14 @@ pub struct Datagrams {
 }
 
 impl Datagrams {
-    /// No sockets yet.
+    /// No sockets yet, of the arm of that name.
     ///
     /// # Errors
     /// When the system does not let us wait for sockets.
-    pub fn new() -> Result<Self, ArmError> {
+    pub fn new(arm: &str) -> Result<Self, ArmError> {
         Ok(Self {
-            poll: Poll::new().map_err(ArmError::system("waiting for sockets"))?,
+            arm: arm.to_owned(),
+            poll: Poll::new().map_err(ArmError::system(arm, "waiting for sockets"))?,
             events: Events::with_capacity(256),
             sockets: Vec::new(),
             unread: Vec::new(),
@@ -61,9 +64,10 @@ impl Datagrams {
         remote: Option<SocketAddr>,
     ) -> Result<SocketId, ArmError> {
         let id = self.sockets.len();
-        let socket = self
-            .try_open(id, local, remote)
-            .map_err(ArmError::system(format!("opening UDP at {local}")))?;
+        let socket = self.try_open(id, local, remote).map_err(ArmError::system(
+            &self.arm,
+            format!("opening UDP at {local}"),
+        ))?;
         self.sockets.push(Socket {
             udp: socket,
             is_connected: remote.is_some(),
@@ -104,8 +108,9 @@ impl Datagrams {
     ///
     /// # Panics
     /// When there is no such socket.
-    pub fn local_addr(&self, socket: SocketId) -> io::Result<SocketAddr> {
-        self.sockets[socket].udp.local_addr()
+    pub fn local_addr(&self, socket: SocketId) -> Result<SocketAddr, ArmError> {
+        let address = self.sockets[socket].udp.local_addr();
+        address.map_err(ArmError::system(&self.arm, "asking for a socket's address"))
     }
 
     /// Sends a datagram; what the system does not take is lost, as in a network.
@@ -138,7 +143,7 @@ impl Datagrams {
         };
         match self.poll.poll(&mut self.events, Some(timeout)) {
             Err(error) if error.kind() != io::ErrorKind::Interrupted => {
-                return Err(ArmError::system("waiting for sockets")(error));
+                return Err(ArmError::system(&self.arm, "waiting for sockets")(error));
             }
             _ => {}
         }

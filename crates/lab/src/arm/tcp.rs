@@ -170,17 +170,20 @@ impl Arm for Tcp {
             socket.listen(BACKLOG)?;
             Ok(TcpListener::from_std(socket.into()))
         };
-        let mut listener = listen().map_err(ArmError::system(format!("listening on TCP {at}")))?;
-        let flows = Flows::new(places)?;
+        let mut listener = listen().map_err(ArmError::system(
+            self.name,
+            format!("listening on TCP {at}"),
+        ))?;
+        let flows = Flows::new(self.name, places)?;
         (flows.poll.registry())
             .register(&mut listener, LISTENER, Interest::READABLE)
-            .map_err(ArmError::system("waiting for connections"))?;
+            .map_err(ArmError::system(self.name, "waiting for connections"))?;
         Ok(Box::new(Server { flows, listener }))
     }
 
     fn client(&self, places: &Places, _task: &Task) -> Result<Box<dyn Side>, ArmError> {
         Ok(Box::new(Client {
-            flows: Flows::new(places)?,
+            flows: Flows::new(self.name, places)?,
             due: (0..places.flows()).map(|flow| (None, flow)).collect(),
         }))
     }
@@ -286,6 +289,8 @@ struct Flow {
 
 /// All connections of a side.
 struct Flows {
+    /// The arm, for errors.
+    arm: &'static str,
     places: Places,
     poll: Poll,
     events: Events,
@@ -297,10 +302,11 @@ struct Flows {
 }
 
 impl Flows {
-    fn new(places: &Places) -> Result<Self, ArmError> {
+    fn new(arm: &'static str, places: &Places) -> Result<Self, ArmError> {
         Ok(Self {
+            arm,
             places: places.clone(),
-            poll: Poll::new().map_err(ArmError::system("waiting for sockets"))?,
+            poll: Poll::new().map_err(ArmError::system(arm, "waiting for sockets"))?,
             events: Events::with_capacity(256),
             flows: (0..places.flows()).map(|_| None).collect(),
             ready: 0,
@@ -357,7 +363,7 @@ impl Flows {
         let patience = until.saturating_duration_since(Instant::now());
         match self.poll.poll(&mut self.events, Some(patience)) {
             Err(error) if error.kind() != io::ErrorKind::Interrupted => {
-                return Err(ArmError::system("waiting for sockets")(error));
+                return Err(ArmError::system(self.arm, "waiting for sockets")(error));
             }
             _ => {}
         }

@@ -2,8 +2,8 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddrV4};
 use std::time::{Duration, Instant};
 
 use super::{
-    Arm, Contest, Datagrams, Due, Entry, NEVER, Places, Planned, Script, Sender, Task, Tcp,
-    Workload, play,
+    Arm, ArmError, Contest, Datagrams, Due, Entry, NEVER, Places, Planned, Refused, Script, Sender,
+    Side, Task, Tcp, Workload, play,
 };
 
 #[test]
@@ -30,7 +30,7 @@ fn there_are_no_addresses_after_the_last() {
 
 #[test]
 fn what_one_turn_leaves_unread_is_read_in_the_next() {
-    let mut sockets = Datagrams::new().unwrap();
+    let mut sockets = Datagrams::new("test").unwrap();
     let local = Places::loopback(0, 1).server();
     let receiver = sockets.open(local, None).unwrap();
     let to = sockets.local_addr(receiver).unwrap();
@@ -79,9 +79,10 @@ fn every_message_of_a_contest_arrives_once() {
             45_321
         };
         let entries: Vec<_> = (first..).zip(arms).map(entry).collect();
-        let played = play(&contest, &entries, |_| true).unwrap();
+        let played = play(&contest, &entries, |_| true);
         assert_eq!(played.len(), 2);
         for played in played {
+            let played = played.unwrap();
             assert_eq!(played.latencies_us.len(), 3);
             let missing = played.latencies_us.iter().flatten();
             assert_eq!(missing.filter(|&&latency| latency == NEVER).count(), 0);
@@ -89,6 +90,92 @@ fn every_message_of_a_contest_arrives_once() {
             assert_eq!((played.refused, played.unconnected), (0, 0));
         }
     }
+}
+
+/// An arm whose server fails.
+struct Breaks {
+    /// Only once it has sent a message.
+    is_late: bool,
+}
+
+impl Breaks {
+    fn error() -> ArmError {
+        ArmError::Failed {
+            arm: "breaks".to_owned(),
+            why: "it always does".to_owned(),
+        }
+    }
+}
+
+impl Arm for Breaks {
+    fn name(&self) -> &'static str {
+        "breaks"
+    }
+
+    fn settings(&self) -> String {
+        String::new()
+    }
+
+    fn server(&self, _: &Places, _: &Task) -> Result<Box<dyn Side>, ArmError> {
+        let side = BreakingSide { has_sent: false };
+        self.is_late
+            .then(|| Box::new(side) as Box<dyn Side>)
+            .ok_or_else(Self::error)
+    }
+
+    fn client(&self, _: &Places, _: &Task) -> Result<Box<dyn Side>, ArmError> {
+        Ok(Box::new(BreakingSide { has_sent: false }))
+    }
+}
+
+struct BreakingSide {
+    has_sent: bool,
+}
+
+impl Side for BreakingSide {
+    fn ready(&self) -> u32 {
+        1
+    }
+
+    fn send(&mut self, _: u32, _: &[u8]) -> Result<(), Refused> {
+        self.has_sent = true;
+        Ok(())
+    }
+
+    fn drive(&mut self, until: Instant, _: &mut dyn FnMut(u32, &[u8])) -> Result<(), ArmError> {
+        if self.has_sent {
+            return Err(Breaks::error());
+        }
+        std::thread::park_timeout(until.saturating_duration_since(Instant::now()));
+        Ok(())
+    }
+}
+
+/// Goal: an arm that fails, before the messages or among them, takes no other arm with it.
+#[test]
+fn whoever_fails_fails_alone() {
+    let messages = [vec![planned(&[(0, 100), (100, 100)])], vec![vec![]]];
+    let arms: [&dyn Arm; 3] = [
+        &Breaks { is_late: false },
+        &Tcp::ALL[0],
+        &Breaks { is_late: true },
+    ];
+    let entries = (45_351..).zip(arms).map(|(port, arm)| Entry {
+        arm,
+        places: Places::loopback(port, 1),
+        enter: &|_| Ok(()),
+    });
+    let entries: Vec<_> = entries.collect();
+    let played = play(&script(messages, false), &entries, |_| true);
+    let [Err(first), Ok(tcp), Err(last)] = &played[..] else {
+        panic!("{played:?}");
+    };
+    for error in [first, last] {
+        assert_eq!(error.to_string(), "breaks failed: it always does");
+        assert_eq!(error.arm(), "breaks");
+    }
+    let arrived = &tcp.ways[0].latencies_us[0];
+    assert!(arrived.iter().all(|&latency| latency != NEVER));
 }
 
 fn script(messages: [Vec<Vec<Planned>>; 2], is_relayed: bool) -> Script {
@@ -171,8 +258,8 @@ fn what_is_passed_on_reaches_all_others_once() {
         places: Places::loopback(45_341, 3),
         enter: &|_| Ok(()),
     }];
-    let played = play(&script(messages, true), &entries, |_| true).unwrap();
-    let exchange = &played[0];
+    let mut played = play(&script(messages, true), &entries, |_| true);
+    let exchange = played.remove(0).unwrap();
     let arrived = |latencies: &Vec<u32>| {
         assert!(latencies.iter().all(|&latency| latency != NEVER));
         latencies.len()
@@ -221,7 +308,7 @@ fn a_port_in_use_is_named() {
         .unwrap()
         .to_string();
     assert!(
-        error.contains("listening on TCP 127.0.0.1:45331"),
+        error.contains("tcp-cubic failed at listening on TCP 127.0.0.1:45331"),
         "{error}"
     );
 }

@@ -60,7 +60,7 @@ pub struct Exchange {
     pub relayed_us: Vec<Vec<Vec<u32>>>,
     /// Flows that had no connection when the messages began.
     pub unconnected: u32,
-    /// Time that both sides' threads computed, in the kernel too, while messages were sent and arrived.
+    /// Time that both sides' threads and programs computed, in the kernel too, while messages were sent and arrived.
     pub cpu: Duration,
     /// How late messages were sent, at worst.
     pub lateness_max: Duration,

@@ -4,10 +4,9 @@ use std::time::Duration;
 
 use super::mmorpg::Player;
 use super::{OnlineGames, ThinStreamGame, cumulative, mean, quantile};
-use crate::arena::{Arena, ArenaError, ArenaRun};
+use crate::arena::{Arena, ArenaRun};
 use crate::arm::{Arm, Exchange, Script, Sender, Tcp, Workload};
 use crate::channel::LossModel;
-use crate::emulator::EmulatorError;
 use crate::reproduce::{Reproduced, Row};
 use crate::tcp_trace::{Profile, SenderSide, connections};
 
@@ -96,9 +95,7 @@ fn play(arena: &Arena<Script>, arms: &[&str]) -> Option<ArenaRun<Exchange>> {
     };
     match arena.run(&arms.iter().map(tcp).collect::<Vec<_>>(), |_| true) {
         Ok(run) => Some(run),
-        Err(ArenaError::Emulator(
-            error @ (EmulatorError::Privilege(_) | EmulatorError::Tun(_) | EmulatorError::NoIp(_)),
-        )) => {
+        Err(error) if error.is_unavailable() => {
             println!("skipped: {error}");
             None
         }

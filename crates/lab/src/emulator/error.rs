@@ -66,6 +66,11 @@ impl EmulatorError {
         move |source| Self::System { what, source }
     }
 
+    /// Whether this machine has no emulator: the privilege, the devices or the program `ip` are missing.
+    pub const fn is_unavailable(&self) -> bool {
+        matches!(self, Self::Privilege(_) | Self::Tun(_) | Self::NoIp(_))
+    }
+
     /// Whether the user can do something about it: no fault of the program or the moment.
     pub const fn is_bad_input(&self) -> bool {
         !matches!(self, Self::System { .. } | Self::Ended)

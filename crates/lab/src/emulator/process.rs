@@ -4,10 +4,12 @@
 //! did to get away. It dies with `unshare`, which dies with the thread that started it (`setpriv --pdeathsig`), which dies
 //! with this process. Both programs are part of util-linux.
 
+use std::fs;
 use std::io;
 use std::process::{Child, Command, ExitStatus};
 use std::sync::mpsc::sync_channel;
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -40,15 +42,31 @@ impl Process {
     ///
     /// # Errors
     /// When the namespace cannot be entered or the program is not there.
-    pub fn start(namespace: &Namespace, mut command: Command) -> io::Result<Self> {
+    pub fn start(namespace: &Namespace, command: Command) -> io::Result<Self> {
         let namespace = namespace.clone();
+        Self::start_after(move || namespace.enter(), command)
+    }
+
+    /// Starts a command where the calling thread is.
+    ///
+    /// # Errors
+    /// As [`Self::start`].
+    pub fn start_here(command: Command) -> io::Result<Self> {
+        // A new thread is in the namespaces of the one that made it.
+        Self::start_after(|| Ok(()), command)
+    }
+
+    fn start_after(
+        enter: impl Fn() -> io::Result<()> + Send + 'static,
+        mut command: Command,
+    ) -> io::Result<Self> {
         let (sender, started) = sync_channel::<io::Result<u32>>(1);
         // The thread stays until the program has ended: it is by its end that the kernel knows.
         let thread = thread::Builder::new()
             .name("program".to_owned())
             .spawn(move || {
                 let mut spawn = || -> io::Result<Child> {
-                    namespace.enter()?;
+                    enter()?;
                     command.spawn()
                 };
                 let mut child = match spawn() {
@@ -76,6 +94,29 @@ impl Process {
     /// Whether it has ended.
     pub fn is_over(&self) -> bool {
         self.thread.as_ref().is_none_or(JoinHandle::is_finished)
+    }
+
+    /// Time that it and all that it started have computed, the kernel's part on their behalf among it; of those that have ended
+    /// nothing is known. Zero where the kernel does not say.
+    pub fn cpu(&self) -> Duration {
+        let own = self.pid.filter(|_| !self.is_over());
+        let mut left: Vec<i32> = own
+            .map(|pid| pid.as_raw_nonzero().get())
+            .into_iter()
+            .collect();
+        let mut nanos = 0;
+        while let Some(pid) = left.pop() {
+            let tasks = fs::read_dir(format!("/proc/{pid}/task"));
+            for task in tasks.into_iter().flatten().flatten() {
+                let read = |name| fs::read_to_string(task.path().join(name)).unwrap_or_default();
+                // Time on a processor, time waiting for one, turns.
+                let first = read("schedstat").split_whitespace().next().map(str::parse);
+                nanos += first.and_then(Result::ok).unwrap_or(0);
+                let children = read("children");
+                left.extend(children.split_whitespace().flat_map(str::parse::<i32>));
+            }
+        }
+        Duration::from_nanos(nanos)
     }
 
     /// Waits for its end.

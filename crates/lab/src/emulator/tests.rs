@@ -250,9 +250,7 @@ fn options_that_make_no_sense_are_refused() {
 fn start(options: EmulatorOptions) -> Option<Emulator> {
     match Emulator::start(options) {
         Ok(emulator) => Some(emulator),
-        Err(
-            error @ (EmulatorError::Privilege(_) | EmulatorError::Tun(_) | EmulatorError::NoIp(_)),
-        ) => {
+        Err(error) if error.is_unavailable() => {
             println!("skipped: {error}");
             None
         }
@@ -404,6 +402,31 @@ fn programs_are_in_their_namespace_and_end_with_it() {
     assert!(becomes(2), "the programs do not start");
     drop(process);
     assert!(becomes(0), "programs are left behind");
+}
+
+/// What the programs of programs compute counts too.
+#[test]
+fn it_is_known_how_long_programs_computed() {
+    let Some(emulator) = start(options(vec![path(2, 0.0)])) else {
+        return;
+    };
+    let is_said = |name: &str| fs::exists(format!("/proc/thread-self/{name}")).unwrap();
+    if !is_said("schedstat") || !is_said("children") {
+        println!("skipped: this kernel does not say it");
+        return;
+    }
+    let started = |line: &str| {
+        let command = contained("sh", &["-c".to_owned(), line.to_owned()]);
+        Process::start(emulator.namespace(0, Site::Client), command).unwrap()
+    };
+    let busy = started("sh -c 'while :; do :; done' & wait");
+    let is_enough = |_| busy.cpu() >= Duration::from_millis(50);
+    assert!((0..20_000).any(is_enough), "{:?}", busy.cpu());
+    let over = started("true");
+    while !over.is_over() {
+        thread::yield_now();
+    }
+    assert_eq!(over.cpu(), Duration::ZERO);
 }
 
 #[test]

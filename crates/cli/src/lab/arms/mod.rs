@@ -2,7 +2,7 @@
 
 mod punctual;
 
-use punctual_lab::arm::{Arm, Tcp};
+use punctual_lab::arm::{Arm, ArmError, Tcp};
 use punctual_policy::PolicyKind;
 
 pub(super) use self::punctual::Tuning;
@@ -25,6 +25,12 @@ const RIVALS: [&str; 7] = [
     "renet",
 ];
 
+/// Rivals, too, that are programs of their own and may not be installed.
+const PROGRAMS: [&str; 2] = [SRT, SRT_FEC];
+const SRT: &str = "srt";
+/// SRT with redundancy that is set by hand.
+pub(super) const SRT_FEC: &str = "srt-fec";
+
 /// The names of all arms, in the order of tables.
 pub(super) fn names() -> Vec<&'static str> {
     let tcp = Tcp::ALL.iter().map(Arm::name);
@@ -32,16 +38,50 @@ pub(super) fn names() -> Vec<&'static str> {
         .chain(POLICIES)
         .chain(tcp)
         .chain(RIVALS)
+        .chain(PROGRAMS)
         .collect()
 }
 
-/// A list of names without `all`, which stands for every one.
+/// A list of names without `all`, which stands for every one that is installed.
 pub(super) fn expanded(names: &[String]) -> Vec<String> {
+    let all = || {
+        let names = self::names().into_iter();
+        let here = names.filter(|name| !PROGRAMS.contains(name) || rival(name).is_ok());
+        here.map(str::to_owned).collect()
+    };
     let one = |name: &String| match name.as_str() {
-        "all" => self::names().into_iter().map(str::to_owned).collect(),
+        ALL => all(),
         _ => vec![name.clone()],
     };
     names.iter().flat_map(one).collect()
+}
+
+/// Stands for every arm that is installed.
+const ALL: &str = "all";
+
+/// Why a list with `all` in it is without some arms; a sentence each.
+pub(super) fn left_out(names: &[String]) -> Vec<String> {
+    if !names.iter().any(|name| name == ALL) {
+        return Vec::new();
+    }
+    let missing = PROGRAMS.iter().filter_map(|name| rival(name).err());
+    missing.map(|error| format!("left out: {error}")).collect()
+}
+
+/// The arm that is the same without redundancy: what it sends where nothing is lost is no recovery.
+pub(super) fn without_redundancy(name: &str) -> &str {
+    match name {
+        SRT_FEC => SRT,
+        _ => name,
+    }
+}
+
+/// The sentence and exit code for an arm's error.
+pub(super) fn failed(error: &ArmError) -> Failure {
+    match error {
+        ArmError::Missing { .. } => Failure::bad_input(error),
+        _ => Failure::failed(error),
+    }
 }
 
 /// The arms of a list of names.
@@ -87,7 +127,7 @@ pub(super) fn by_name(name: &str) -> Result<Box<dyn Arm>, Failure> {
     if let Some(tcp) = tcps.find(|tcp| tcp.name() == name) {
         return Ok(Box::new(*tcp));
     }
-    if let Some(rival) = rival(name)? {
+    if let Some(rival) = rival(name).map_err(|error| failed(&error))? {
         return Ok(rival);
     }
     match name.parse() {
@@ -97,23 +137,24 @@ pub(super) fn by_name(name: &str) -> Result<Box<dyn Arm>, Failure> {
             Tuning::default(),
         )?)),
         Err(_) => Err(Failure::bad_input(format_args!(
-            "there is no arm {name}: there are all, {}, and any policy",
+            "there is no arm {name}: there are {ALL}, {}, and any policy",
             names().join(", ")
         ))),
     }
 }
 
 #[cfg(feature = "rivals")]
-fn rival(name: &str) -> Result<Option<Box<dyn Arm>>, Failure> {
-    punctual_rivals::arm(name).map_err(Failure::failed)
+fn rival(name: &str) -> Result<Option<Box<dyn Arm>>, ArmError> {
+    punctual_rivals::arm(name)
 }
 
 #[cfg(not(feature = "rivals"))]
-fn rival(name: &str) -> Result<Option<Box<dyn Arm>>, Failure> {
-    if RIVALS.contains(&name) {
-        return Err(Failure::bad_input(format_args!(
-            "this program was built without {name}: build it with --features rivals"
-        )));
+fn rival(name: &str) -> Result<Option<Box<dyn Arm>>, ArmError> {
+    if RIVALS.contains(&name) || PROGRAMS.contains(&name) {
+        return Err(ArmError::Missing {
+            arm: name.to_owned(),
+            remedy: "this program was built without it: build it with --features rivals".to_owned(),
+        });
     }
     Ok(None)
 }

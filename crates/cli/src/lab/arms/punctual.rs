@@ -117,6 +117,8 @@ impl Arm for Punctual {
 
 /// The endpoints of a side.
 struct Ends {
+    /// The arm's name, for errors.
+    arm: String,
     places: Places,
     options: SendOptions,
     /// By flow: deadlines that take the place of that of `options`; may be empty.
@@ -144,7 +146,7 @@ impl Ends {
         is_server: bool,
         ends: Vec<(Socket, EndpointConfig)>,
     ) -> Result<Self, ArmError> {
-        let waiting = |error| ArmError::system("waiting for sockets")(error);
+        let waiting = ArmError::system(&arm.name, "waiting for sockets");
         let mut poller = Poller::new().map_err(waiting)?;
         let clock = Clock::start();
         let ends = ends.into_iter().map(|(socket, config)| {
@@ -156,6 +158,7 @@ impl Ends {
         });
         let ends = ends.collect::<Result<_, ArmError>>()?;
         Ok(Self {
+            arm: arm.name.clone(),
             places: places.clone(),
             options: arm.options(task),
             deadlines: Arc::clone(&arm.tuning.deadlines),
@@ -189,15 +192,16 @@ impl Ends {
         on_message: &mut dyn FnMut(u32, &[u8]),
         on_change: &mut dyn FnMut(Change),
     ) -> Result<(), ArmError> {
-        let wait = |error| ArmError::system("using Punctual's sockets")(error);
         let due = self.ends.iter().filter_map(|end| end.due).min();
         let until = due.map_or(until, |due| due.min(until));
         let patience = until.saturating_duration_since(Instant::now());
-        self.poller.wait(Some(patience)).map_err(wait)?;
+        let waited = self.poller.wait(Some(patience));
+        waited.map_err(|error| ArmError::system(&self.arm, "waiting for sockets")(error))?;
         let now = Instant::now();
         for index in 0..self.ends.len() {
             if self.ends[index].is_ready(now, &self.poller) {
-                self.ends[index].turn(now).map_err(wait)?;
+                let turned = self.ends[index].turn(now);
+                turned.map_err(|error| ArmError::system(&self.arm, "using a socket")(error))?;
                 self.take_events(index, on_message, on_change);
             }
         }
@@ -321,7 +325,7 @@ impl Client {
         let now = end.driver.now();
         let begun = end.driver.endpoint_mut().connect(now, &options);
         begun.map_err(|why| ArmError::Failed {
-            arm: "punctual".to_owned(),
+            arm: self.ends.arm.clone(),
             why: why.to_string(),
         })?;
         end.due = Some(Instant::now());

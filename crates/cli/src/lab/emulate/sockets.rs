@@ -29,11 +29,10 @@ use crate::failure::Failure;
 use crate::interrupt;
 use crate::lab::end::{End, client_socket};
 use crate::lab::inside::emulator_failed;
+use crate::lab::networks;
 
 /// Where the server listens, in a namespace of its own.
 const PORT: u16 = 7000;
-/// MTU of a scenario that does not name one: Ethernet's.
-const MTU: u16 = 1500;
 
 /// What is written down of a run.
 #[derive(Default)]
@@ -56,7 +55,7 @@ pub(super) fn start(scenario: &Scenario, seed: u64, notes: Notes) -> Result<Emul
         forward: scenario.direction,
         link: None,
         seed,
-        mtu: scenario.mtu.unwrap_or(MTU),
+        mtu: scenario.mtu.unwrap_or(networks::MTU),
         cables: vec![Cable {
             stack: Stack {
                 congestion_control: has_rivals.then(|| "cubic".to_owned()),

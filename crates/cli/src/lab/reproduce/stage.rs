@@ -7,7 +7,7 @@ use punctual_lab::arm::{Arm, Contest, Sender, Task, Workload};
 use punctual_lab::channel::PathSpec;
 
 use crate::failure::Failure;
-use crate::lab::scorecard;
+use crate::lab::{arms, scorecard};
 
 /// How large, how often, from which seed.
 pub(super) struct Stage {
@@ -63,13 +63,17 @@ impl Stage {
         }
     }
 
-    /// Plays it; `what` is for the bar.
+    /// Plays it, with every arm to the end; `what` is for the bar.
     pub(super) fn play<W: Workload>(
         &self,
         arena: &Arena<W>,
         arms: &[Box<dyn Arm>],
         what: &str,
     ) -> Result<ArenaRun<W::Played>, Failure> {
-        scorecard::watched(arena, arms, what, self.json)
+        let mut run = scorecard::watched(arena, arms, what, self.json)?;
+        match run.failures.pop() {
+            Some(error) => Err(arms::failed(&error)),
+            None => Ok(run),
+        }
     }
 }

@@ -8,7 +8,7 @@ use punctual_lab::world::Moment;
 use serde::Serialize;
 
 use super::Args;
-use crate::lab::arms::REFERENCE;
+use crate::lab::arms::{self, REFERENCE, SRT_FEC};
 use crate::lab::networks::{self, NamedNetwork};
 use crate::output;
 
@@ -52,10 +52,22 @@ pub(super) struct Row {
     /// Of the arms with redundancy that does not follow the path, those that spent less on recovery than Punctual.
     pub(super) cheaper_redundancy: Vec<String>,
     pub(super) arms: Vec<ArmRow>,
+    /// Arms that did not play to the end.
+    pub(super) failed: Vec<FailedArm>,
+    /// Arms whose recovery cannot be told, since they did not play to the end where nothing is lost.
+    pub(super) failed_without_loss: Vec<FailedArm>,
+}
+
+/// An arm that did not play to the end.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(super) struct FailedArm {
+    pub(super) arm: String,
+    /// A sentence, with the arm's name.
+    pub(super) why: String,
 }
 
 /// Arms whose redundancy is set by hand.
-const SET_BY_HAND: [&str; 3] = ["fixed(1)", "fixed(3)", "hairpin"];
+const SET_BY_HAND: [&str; 4] = ["fixed(1)", "fixed(3)", "hairpin", SRT_FEC];
 
 /// An arm over a network.
 #[derive(Debug, Serialize)]
@@ -84,10 +96,38 @@ impl Scorecard {
         }
     }
 
-    /// The names of all arms, in order.
+    /// The names of all arms, those that failed everywhere last.
     pub(super) fn arms(&self) -> Vec<&str> {
-        let first = self.networks.first().map_or(&[][..], |row| &row.arms);
-        first.iter().map(|arm| arm.figures.arm.as_str()).collect()
+        let rows = || self.networks.iter();
+        let played = rows().flat_map(|row| &row.arms);
+        let played = played.map(|arm| arm.figures.arm.as_str());
+        let failed = rows().flat_map(|row| &row.failed);
+        let mut names = Vec::new();
+        for name in played.chain(failed.map(|failed| failed.arm.as_str())) {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        names
+    }
+
+    /// Which arms did not play to the end, where and why, each once.
+    pub(super) fn failures(&self) -> Vec<String> {
+        let mut failures = Vec::new();
+        for row in &self.networks {
+            let here = row.failed.iter().map(|failed| (&*row.network, failed));
+            let plain = row.failed_without_loss.iter();
+            for (network, failed) in plain
+                .map(|failed| ("a network without loss", failed))
+                .chain(here)
+            {
+                let failure = format!("over {network} {}", failed.why);
+                if !failures.contains(&failure) {
+                    failures.push(failure);
+                }
+            }
+        }
+        failures
     }
 }
 
@@ -97,7 +137,7 @@ impl Row {
         network: &NamedNetwork,
         arena: &Arena,
         heats: &[ArenaRun],
-        plain: &[ArmRun],
+        plain: &[ArenaRun],
     ) -> Self {
         let task = &arena.contest.task;
         let arms: Vec<_> = (heats.iter().enumerate())
@@ -120,6 +160,8 @@ impl Row {
             ahead_of_punctual: ahead(&arms),
             cheaper_redundancy: cheaper(&arms),
             arms,
+            failed: failed_arms(heats),
+            failed_without_loss: failed_arms(plain),
         }
     }
 
@@ -146,13 +188,14 @@ impl Row {
 fn arm_rows(
     task: &Task,
     heat: &ArenaRun,
-    plain: &[ArmRun],
+    plain: &[ArenaRun],
     without_reference: bool,
 ) -> Vec<ArmRow> {
     let deadline_us = u32::try_from(task.deadline.as_micros()).unwrap_or(u32::MAX - 1);
     let reference = heat.arms.iter().find(|arm| arm.name == REFERENCE);
     let row = |arm: &ArmRun| {
-        let plain = plain.iter().find(|plain| plain.name == arm.name);
+        let mut plain = plain.iter().flat_map(|plain| &plain.arms);
+        let plain = plain.find(|plain| plain.name == arms::without_redundancy(&arm.name));
         let other = reference.filter(|reference| reference.name != arm.name);
         ArmRow {
             figures: ArmFigures::new(arm, task.message_bytes, deadline_us, plain),
@@ -164,6 +207,21 @@ fn arm_rows(
     let arms = heat.arms.iter();
     let arms = arms.filter(|arm| !(without_reference && arm.name == REFERENCE));
     arms.map(row).collect()
+}
+
+/// Those that failed in any heat, each once.
+fn failed_arms(heats: &[ArenaRun]) -> Vec<FailedArm> {
+    let mut arms = Vec::new();
+    for error in heats.iter().flat_map(|heat| &heat.failures) {
+        let failed = FailedArm {
+            arm: error.arm().to_owned(),
+            why: error.to_string(),
+        };
+        if !arms.contains(&failed) {
+            arms.push(failed);
+        }
+    }
+    arms
 }
 
 fn ahead(arms: &[ArmRow]) -> Vec<String> {

@@ -6,15 +6,20 @@ mod figures;
 mod page;
 mod text;
 
+#[cfg(test)]
+mod tests;
+
+use std::collections::btree_map::{BTreeMap, Entry};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use punctual_lab::arena::{Arena, ArenaError, ArenaRun, ArmRun};
-use punctual_lab::arm::{Arm, ArmError, Contest, MESSAGE_MIN, Phase, Sender, Task, Workload};
+use punctual_lab::arena::{Arena, ArenaRun};
+use punctual_lab::arm::{Arm, Contest, MESSAGE_MIN, Phase, Sender, Task, Workload};
 use punctual_lab::channel::{PathSpec, RttSplit};
 use punctual_lab::emulator;
 
 use super::arms;
+use super::inside::emulator_failed;
 use super::networks::{self, NamedNetwork};
 use crate::failure::Failure;
 use crate::interrupt;
@@ -38,7 +43,7 @@ pub(crate) struct Args {
         default_value = "busy-hour"
     )]
     networks: Vec<String>,
-    /// Transports: all, or names; --arms help lists them.
+    /// Transports: all (those that are installed), or names; --arms help lists them.
     #[arg(
         long,
         value_name = "NAME",
@@ -104,50 +109,82 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let networks = networks::by_names(&args.networks)?;
     // Wrong names are told before anything begins.
     arms::by_names(&args.arms)?;
+    for sentence in arms::left_out(&args.arms) {
+        output::note(&sentence);
+    }
     interrupt::watch();
-    let plain = play_plain(args)?;
+    let mut plain: BTreeMap<u16, Option<ArenaRun>> = BTreeMap::new();
     let mut rows = Vec::new();
     for (place, network) in networks.iter().enumerate() {
+        // Smaller packets have more headers, which are no recovery.
+        let plain = match plain.entry(network.mtu) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(unknown) => unknown.insert(play_plain(args, network.mtu)?),
+        };
         let what = format!("{} ({} of {})", network.name, place + 1, networks.len());
-        rows.push(play(args, network, &plain, &what)?);
+        rows.push(play(args, network, plain.as_slice(), &what)?);
     }
     let scorecard = Scorecard::new(args, rows);
     if let Some(page) = page {
         page.write(&page::html(&scorecard))?;
     }
     if args.json {
-        return output::print_json(&scorecard);
+        output::print_json(&scorecard)?;
+    } else {
+        output::print(&text::text(&scorecard))?;
     }
-    output::print(&text::text(&scorecard))
+    match scorecard.failures() {
+        failures if failures.is_empty() => Ok(()),
+        failures => Err(Failure::failed(format_args!(
+            "not every transport played to the end: {}",
+            failures.join("; ")
+        ))),
+    }
 }
 
-/// What each arm sends where nothing is lost: what it sends beyond that elsewhere is recovery.
-fn play_plain(args: &Args) -> Result<Vec<ArmRun>, Failure> {
-    let arms = arms::by_names(&args.arms)?;
+/// What each arm sends where nothing is lost: what it sends beyond that elsewhere, in packets of the same size, is recovery. None when
+/// nobody needs it.
+fn play_plain(args: &Args, mtu: u16) -> Result<Option<ArenaRun>, Failure> {
+    let names = arms::expanded(&args.arms);
     // Punctual counts its symbols itself.
-    let arms: Vec<_> = (arms.into_iter())
-        .filter(|arm| !arms::is_punctual(arm.name()))
+    let others = names.iter().filter(|name| !arms::is_punctual(name));
+    let mut names: Vec<_> = others
+        .map(|name| arms::without_redundancy(name).to_owned())
         .collect();
-    if arms.is_empty() {
-        return Ok(Vec::new());
+    names.sort_unstable();
+    names.dedup();
+    if names.is_empty() {
+        return Ok(None);
     }
+    let arms = arms::by_names(&names)?;
     let path = PathSpec::fixed("plain", PLAIN_RTT, RttSplit::EVEN);
     let paths = vec![path; args.flows as usize];
-    let mut arena = args.arena(paths, PLAIN_RTT * 2, PLAIN_RTT);
+    let mut arena = args.arena(paths, mtu, PLAIN_RTT * 2, PLAIN_RTT);
     let messages = PLAIN_LENGTH.as_secs_f64() / args.interval_ms.as_secs_f64();
     arena.contest.messages = arena.contest.messages.min((messages as u32).max(1));
     arena.contest.drain = PLAIN_RTT * 4;
-    Ok(watched(&arena, &arms, "without loss", args.json)?.arms)
+    watched(&arena, &arms, "without loss", args.json).map(Some)
 }
 
-fn play(args: &Args, network: &NamedNetwork, plain: &[ArmRun], what: &str) -> Result<Row, Failure> {
+fn play(
+    args: &Args,
+    network: &NamedNetwork,
+    plain: &[ArenaRun],
+    what: &str,
+) -> Result<Row, Failure> {
     let rtt = network.path.median_rtt();
     let deadline = args.deadline_ms.unwrap_or_else(|| default_deadline(rtt));
-    let arena = args.arena(network.paths(args.flows), deadline, rtt);
+    let arena = args.arena(network.paths(args.flows), network.mtu, deadline, rtt);
     let mut heats = Vec::new();
     for names in args.heats() {
         let arms = arms::by_names(&names)?;
         heats.push(watched(&arena, &arms, what, args.json)?);
+    }
+    if heats.iter().all(|heat| heat.arms.is_empty()) {
+        let mut failures = heats.iter().flat_map(|heat| &heat.failures);
+        return Err(arms::failed(
+            failures.next().expect("every heat has an arm"),
+        ));
     }
     Ok(Row::new(network, &arena, &heats, plain))
 }
@@ -166,12 +203,12 @@ impl Args {
         heats.map(|heat| [&reference, heat].concat()).collect()
     }
 
-    fn arena(&self, paths: Vec<PathSpec>, deadline: Duration, rtt: Duration) -> Arena {
+    fn arena(&self, paths: Vec<PathSpec>, mtu: u16, deadline: Duration, rtt: Duration) -> Arena {
         let messages = self.seconds.as_secs_f64() / self.interval_ms.as_secs_f64();
         Arena {
             paths,
             link: None,
-            mtu: 1500,
+            mtu,
             seed: self.seed,
             contest: Contest {
                 task: Task {
@@ -195,7 +232,7 @@ impl Args {
     }
 }
 
-/// Plays, with a bar, until the end or Ctrl-C.
+/// Plays, with a bar, until the end or Ctrl-C. Arms that fail are among the run's failures.
 pub(super) fn watched<W: Workload>(
     arena: &Arena<W>,
     arms: &[Box<dyn Arm>],
@@ -212,11 +249,7 @@ pub(super) fn watched<W: Workload>(
         !interrupt::is_pressed()
     });
     progress.clear();
-    let run = run.map_err(|error| match &error {
-        ArenaError::Emulator(cause) if cause.is_bad_input() => Failure::bad_input(error),
-        ArenaError::Arm(ArmError::Missing { .. }) => Failure::bad_input(error),
-        _ => Failure::failed(error),
-    })?;
+    let run = run.map_err(emulator_failed)?;
     if run.is_interrupted {
         return Err(Failure::Interrupted);
     }

@@ -5,7 +5,7 @@ use punctual_lab::stats::Report;
 use serde_json::json;
 
 use super::figures::{ArmRow, Row, Scorecard};
-use super::text::{percent, rows};
+use super::text::{FAILED, percent, rows};
 
 /// Arms whose lines are drawn first: one of each kind, as many as can be told apart in one picture.
 const DRAWN_FIRST: [&str; 8] = [
@@ -40,6 +40,7 @@ pub(super) fn html(scorecard: &Scorecard) -> String {
         rows: rows(row),
     }));
     tables.push(settings(scorecard));
+    tables.extend(failures(scorecard));
     let figures = Figures {
         title: "Scorecard: what arrives in time, and what it costs".to_owned(),
         subtitle: format!(
@@ -97,9 +98,12 @@ fn matrix(scorecard: &Scorecard, title: &str, cell: impl Fn(&ArmRow) -> String) 
     let mut heading = vec![String::new()];
     heading.extend(scorecard.networks.iter().map(|row| row.network.clone()));
     let mut rows = vec![heading];
-    for (place, name) in scorecard.arms().into_iter().enumerate() {
+    for name in scorecard.arms() {
         let mut cells = vec![name.to_owned()];
-        cells.extend(scorecard.networks.iter().map(|row| cell(&row.arms[place])));
+        cells.extend(scorecard.networks.iter().map(|row| {
+            let arm = row.arms.iter().find(|arm| arm.figures.arm == name);
+            arm.map_or_else(|| FAILED.to_owned(), &cell)
+        }));
         rows.push(cells);
     }
     Table {
@@ -108,12 +112,25 @@ fn matrix(scorecard: &Scorecard, title: &str, cell: impl Fn(&ArmRow) -> String) 
     }
 }
 
+/// Why arms failed; None when none did.
+fn failures(scorecard: &Scorecard) -> Option<Table> {
+    let failures = scorecard.failures();
+    let rows = std::iter::once("where and why".to_owned()).chain(failures);
+    let rows: Vec<_> = rows.map(|cell| vec![cell]).collect();
+    (rows.len() > 1).then(|| Table {
+        title: "Transports that did not play to the end".to_owned(),
+        rows,
+    })
+}
+
 fn settings(scorecard: &Scorecard) -> Table {
-    let first = scorecard.networks.first().map_or(&[][..], |row| &row.arms);
     let heading = vec!["arm".to_owned(), "how it is set".to_owned()];
-    let arms = first
-        .iter()
-        .map(|arm| vec![arm.figures.arm.clone(), arm.figures.settings.clone()]);
+    let arms = scorecard.arms().into_iter().map(|name| {
+        let mut played = scorecard.networks.iter().flat_map(|row| &row.arms);
+        let arm = played.find(|arm| arm.figures.arm == name);
+        let settings = arm.map_or(FAILED, |arm| &arm.figures.settings);
+        vec![name.to_owned(), settings.to_owned()]
+    });
     Table {
         title: "The transports".to_owned(),
         rows: std::iter::once(heading).chain(arms).collect(),

@@ -20,7 +20,7 @@ fn block(row: &Row, on_time_target: f64) -> String {
     let floor = row.floors.recovery_overhead;
     format!(
         "{}: median round trip {:.1} ms, deadline {:.0} ms, {} on time asked for\n\
-         at best {} late{possible}, recovery of {}; {}\n{}{}\n",
+         at best {} late{possible}, recovery of {}; {}\n{}{}{}\n",
         row.network,
         row.rtt_median_ms,
         row.deadline_ms,
@@ -29,18 +29,32 @@ fn block(row: &Row, on_time_target: f64) -> String {
         floor.map_or_else(|| "-".to_owned(), percent),
         row.timing,
         output::table(&rows(row)),
+        reasons(row),
         row.verdict()
     )
 }
 
-/// Heading and cells.
+/// Why arms failed, a line each.
+fn reasons(row: &Row) -> String {
+    let here = row.failed.iter().map(|failed| format!("{}\n", failed.why));
+    let plain = row.failed_without_loss.iter();
+    let plain = plain.map(|failed| format!("without loss {}\n", failed.why));
+    here.chain(plain).collect()
+}
+
+/// Heading and cells; of arms that failed, just that.
 pub(super) fn rows(row: &Row) -> Vec<Vec<String>> {
     let heading = "arm|late [95 %]|over Punctual, pp|p50 ms|p99 ms|p99.9 ms|lost|recovery|total overhead|packets|CPU us";
     let heading = heading.split('|').map(str::to_owned).collect();
+    let failed = row.failed.iter();
     std::iter::once(heading)
         .chain(row.arms.iter().map(cells))
+        .chain(failed.map(|failed| vec![failed.arm.clone(), FAILED.to_owned()]))
         .collect()
 }
+
+/// In place of the figures of an arm that did not play to the end.
+pub(super) const FAILED: &str = "failed";
 
 fn cells(arm: &ArmRow) -> Vec<String> {
     let figures = &arm.figures;
