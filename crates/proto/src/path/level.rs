@@ -23,9 +23,9 @@ const PRIOR: [f32; LEVELS] = [
     252.0, 90.0, 106.0, 101.0, 75.0, 56.0, 50.0, 44.0, 40.0, 31.0, 33.0, 48.0, 51.0, 16.0, 6.0, 2.0,
 ];
 /// How long a level lasts, on average, before the next may be another.
-const DWELL: Duration = Duration::from_secs(10);
+const DWELL: Duration = Duration::from_secs(30);
 /// How long it takes to learn which levels a path is at.
-const LEARNING: Duration = Duration::from_secs(120);
+const LEARNING: Duration = Duration::from_secs(30);
 /// No level is ever thought less likely to come than this.
 const UNLIKELIEST: f32 = 0.002;
 
@@ -228,7 +228,7 @@ mod tests {
             }
         }
         let (young, sure) = (LossLevel::among(&usual), usual.0.iter().sum::<f32>());
-        assert!((0.012..0.03).contains(&young.mean()), "{}", young.mean());
+        assert!((0.012..0.04).contains(&young.mean()), "{}", young.mean());
         assert!(sure <= EXPERIENCE + 256.0);
     }
 
