@@ -27,13 +27,16 @@ use self::pieces::{Cut, Partial};
 use self::programs::{Programs, Route};
 use crate::{MESSAGE_BYTES_MAX, failed};
 
+/// Callers start this far apart: what a handshake waits for the machine, all messages of its flow will wait, and a program's start
+/// takes some milliseconds of a processor.
+const CONNECT_SPACING: Duration = Duration::from_millis(50);
 /// Most flows: each takes a program with half a dozen threads at both ends, and each wakes a few hundred times a second.
 const FLOWS_MAX: u32 = 200;
 /// The program looks for input every 10 ms, unless SRT has something to tell it.
 const INPUT_WAIT: Duration = Duration::from_millis(10);
 /// Left to the handshake, whose one-way delay may be above the usual and then delays every message, and to the machine. Of 5 to 45 ms
-/// 20 to 30 had the most on time over the built-in paths `busy-hour`, `bursty-wifi` and `lte`: with less whole flows are late, with
-/// more there is no time to repair.
+/// 20 to 30 had the most on time over the built-in paths `busy-hour`, `bursty-wifi` and `lte`, on a machine that had other work: with
+/// less whole flows are late, with more there is no time to repair.
 const SPARE: Duration = Duration::from_millis(25);
 /// Latency in the handshake has 16 bits.
 const LATENCY_MAX: Duration = Duration::from_millis(u16::MAX as u64);
@@ -120,7 +123,12 @@ impl Srt {
                 Route { from: outside, to }
             });
         }
-        let programs = Programs::start(self.arm(), &routes, cut.datagram_bytes())?;
+        let spacing = if side == task.sender {
+            CONNECT_SPACING
+        } else {
+            Duration::ZERO
+        };
+        let programs = Programs::start(self.arm(), &routes, spacing, cut.datagram_bytes())?;
         if side != task.sender {
             let partial = routes.iter().map(|_| Partial::default()).collect();
             return Ok(Box::new(Receiver {

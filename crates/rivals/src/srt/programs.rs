@@ -63,17 +63,23 @@ struct Heard {
 }
 
 impl Programs {
-    /// Starts a program for each route, in the network namespace of the calling thread; each reads datagrams of at most so many bytes.
+    /// Starts a program for each route, in the network namespace of the calling thread, one so long after the other; each reads
+    /// datagrams of at most so many bytes.
     ///
     /// # Errors
     /// When no programs can be run.
     pub(super) fn start(
         arm: &'static str,
         routes: &[Route],
+        spacing: Duration,
         datagram_bytes: usize,
     ) -> Result<Self, ArmError> {
+        let wait = match spacing {
+            Duration::ZERO => String::new(),
+            spacing => format!("sleep {}\n", spacing.as_secs_f64()),
+        };
         let program = |Route { from, to }: &Route| {
-            format!("{PROGRAM} -loglevel:error -chunk:{datagram_bytes} '{from}' '{to}' &\n")
+            format!("{wait}{PROGRAM} -loglevel:error -chunk:{datagram_bytes} '{from}' '{to}' &\n")
         };
         let script: String = routes.iter().map(program).collect();
         let (output, input) = io::pipe().map_err(ArmError::system(arm, "making a pipe"))?;
