@@ -40,8 +40,8 @@ const LATE_ANSWERS: f64 = 0.01;
 /// Symbols that a target's worth of misses is worth at least, when it has to be decided whether to send anything.
 const DOUBTED_MISSES: f64 = 0.25;
 
-/// Deviations beyond the round time that a round waits at most: hardly an answer takes longer and comes.
-const WAIT_DEVIATIONS: f64 = 1.0;
+/// Of those, the share that comes within a mean deviation more (1 - 1/e: delays are taken to fall off exponentially).
+const LATE_SAVED: f64 = 0.632;
 
 /// The policy that decides by a price. Its tables are shared by all of the process.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -97,6 +97,16 @@ impl Steered {
         grid::price_at(if follows_dear { dear } else { dear - 1 })
     }
 
+    /// The situation with its table and price; `None` while there is no table.
+    fn state<'a>(&self, situation: &'a Situation) -> Option<State<'a>> {
+        let table = SHELF.get(grid::loss_index(situation.loss_mean, situation.draw))?;
+        Some(State {
+            table,
+            price: self.price(table, situation).discounted(situation.on_time),
+            situation,
+        })
+    }
+
     #[cold]
     fn stopgap(&self, situation: &Situation) -> u16 {
         let loss = chance::loss_within_bounds(situation.loss);
@@ -140,14 +150,8 @@ impl Policy for Steered {
         if situation.rounds_left == 0 || deficit == 0 {
             return Action::burst(deficit);
         }
-        let Some(table) = SHELF.get(grid::loss_index(situation.loss_mean, situation.draw)) else {
+        let Some(state) = self.state(situation) else {
             return Action::burst(self.stopgap(situation));
-        };
-        let price = self.price(table, situation).discounted(situation.on_time);
-        let state = State {
-            table,
-            price,
-            situation,
         };
         let cap = cost_cap(situation);
         let (rounds_left, look_again) = state.rounds_worth_having();
@@ -170,11 +174,7 @@ impl Policy for Steered {
         let symbols = if situation.unaccounted > 0 && situation.feedback_missing > 0.0 {
             // With rounds to spare the price may be next to nothing. That is no reason to believe that nothing was lost.
             let least = libm::log2(DOUBTED_MISSES / self.miss_target) as f32;
-            let price = if price.log2() < least {
-                Price::from_log2(least)
-            } else {
-                price
-            };
+            let price = Price::from_log2(state.price.log2().max(least));
             State { price, ..state }.best_in_silence(rounds_left)
         } else {
             state.symbols(rounds_left)
@@ -204,19 +204,13 @@ impl Policy for Steered {
     }
 
     fn miss_at_price(&self, situation: &Situation) -> Option<f32> {
-        let table = SHELF.get(grid::loss_index(situation.loss_mean, situation.draw))?;
-        let price = self.price(table, situation).discounted(situation.on_time);
-        let state = State {
-            table,
-            price,
-            situation,
-        };
+        let state = self.state(situation)?;
         let task = state.last_flight(cost_cap(situation));
         if situation.rounds_left == 1 && task.is_bursty() {
             return Some(task.best().miss as f32);
         }
-        let entry = grid::row(grid::price_index(price), situation.rounds_left);
-        Some(table.miss(entry + place_of(situation.deficit)))
+        let entry = grid::row(grid::price_index(state.price), situation.rounds_left);
+        Some(state.table.miss(entry + place_of(situation.deficit)))
     }
 }
 
@@ -234,7 +228,7 @@ fn place_of(deficit: u8) -> usize {
 
 /// A situation with its table and price.
 struct State<'a> {
-    table: &'a PriceTable,
+    table: &'static PriceTable,
     price: Price,
     situation: &'a Situation,
 }
@@ -276,8 +270,8 @@ impl State<'_> {
     /// How many of the rounds left to use, and how long this one then waits for answers.
     ///
     /// The slack, but for a quarter of what is spare, is divided among the rounds: fewer rounds wait longer, and an answer that comes late,
-    /// but comes, saves a flight. One answer in a hundred takes longer than the round time; beyond, delays are taken to fall
-    /// off by the deviation.
+    /// but comes, saves a flight. A round waits for a mean deviation more at most: beyond, little is gained, and what leaves at the last
+    /// moment has nothing to spare for a queue.
     fn rounds_worth_having(&self) -> (u16, Option<Duration>) {
         let situation = self.situation;
         let most = situation.rounds_left.min(ROUNDS as u16);
@@ -285,20 +279,21 @@ impl State<'_> {
             return (most, None);
         }
         let deficit = u16::from(situation.deficit);
-        let deviation = (situation.rtt_deviation + Duration::from_millis(1)).as_secs_f64();
-        // Beyond, waiting gains nothing; and what leaves at the last moment has nothing to spare for a queue.
-        let most_spare = Duration::from_secs_f64(WAIT_DEVIATIONS * deviation);
+        let most_spare = situation.rtt_deviation + Duration::from_millis(1);
         let mut best = (f64::INFINITY, most, situation.round_time);
         for rounds in (2..=most).rev() {
             let spare =
                 (situation.slack / u32::from(rounds - 1)).saturating_sub(situation.round_time);
             let spare = (spare - spare / 4).min(most_spare);
-            let wait = situation.round_time + spare;
-            let beyond = spare.as_secs_f64() / deviation;
-            let sent_twice = LATE_ANSWERS * libm::exp(-beyond) * f64::from(deficit);
+            let waited = spare.as_secs_f64() / most_spare.as_secs_f64();
+            let sent_twice = LATE_ANSWERS * (1.0 - LATE_SAVED * waited) * f64::from(deficit);
             let value = self.value(rounds, deficit) + sent_twice;
             if value < best.0 {
-                best = (value, rounds, wait);
+                best = (value, rounds, situation.round_time + spare);
+            }
+            // Fewer rounds wait no longer, and cost no less.
+            if spare == most_spare {
+                break;
             }
         }
         (best.1, Some(best.2))
@@ -313,21 +308,18 @@ impl State<'_> {
         let deficit = usize::from(self.situation.deficit).min(DEFICITS);
         let loss = chance::loss_within_bounds(self.situation.loss_mean);
         let missing = f64::from(self.situation.feedback_missing.clamp(0.0, 1.0));
-        // Probability of each deficit as it is, whatever is known of it.
+        // Probability of each deficit as it is, whatever is known of it; that of none is not needed.
         let mut belief = [0.0; STATES];
-        belief[deficit] = 1.0;
+        belief[deficit] = 1.0 - missing;
+        let unaccounted = self.situation.unaccounted;
         chance::arrivals_below(
-            self.situation.unaccounted,
+            unaccounted,
             1.0 - loss,
             deficit as u16,
-            |arrived, probability| {
-                let still = deficit - usize::from(arrived);
-                belief[still] += missing * probability;
-                belief[deficit] -= missing * probability;
+            |arrived, chance| {
+                belief[deficit - usize::from(arrived)] += missing * chance;
             },
         );
-        let complete = chance_of_at_least(self.situation.unaccounted, 1.0 - loss, deficit as u16);
-        belief[deficit] -= missing * complete;
         // Expectation of what follows, by true deficit, after the symbols so far.
         let mut after = [0.0; STATES];
         for (left, value) in after.iter_mut().enumerate().take(deficit + 1) {
@@ -349,13 +341,4 @@ impl State<'_> {
         }
         best.1
     }
-}
-
-/// Probability that at least `needed` of `symbols` arrive.
-fn chance_of_at_least(symbols: u16, arrives: f64, needed: u16) -> f64 {
-    let mut fewer = 0.0;
-    chance::arrivals_below(symbols, arrives, needed, |_, probability| {
-        fewer += probability;
-    });
-    (1.0 - fewer).max(0.0)
 }

@@ -59,7 +59,7 @@ pub(crate) static SHELF: PriceShelf = PriceShelf {
 
 impl PriceShelf {
     /// The table of a loss, if it is built; noted as wanted if not.
-    pub(crate) fn get(&self, loss_index: usize) -> Option<&PriceTable> {
+    pub(crate) fn get(&'static self, loss_index: usize) -> Option<&'static PriceTable> {
         use core::sync::atomic::Ordering::Relaxed;
         let table = self.tables.get(loss_index)?.get();
         if table.is_none() {

@@ -15,7 +15,7 @@ use crate::handshake::{Admission, Parameters, read_hello};
 use crate::limits::{
     HALF_OPEN_MAX, HALF_OPEN_PER_ADDRESS, HALF_OPEN_PER_VALIDATED_ADDRESS, HALF_OPEN_TIME,
 };
-use crate::session::{Role, Session, Shared};
+use crate::session::{Role, Session};
 use crate::time::Instant;
 use crate::wire::{ConnectionId, HandshakePacket, Hello, Refusal, Refuse, Retry};
 
@@ -170,14 +170,7 @@ impl Endpoint {
                     self.stats.unauthentic += 1;
                     return;
                 };
-                let shared = Shared {
-                    config: &self.config,
-                    pool: &mut self.pool,
-                    entropy: &mut self.entropy,
-                    touched: &mut self.touched,
-                    experience: &mut self.experience,
-                    has_budget: true,
-                };
+                let shared = self.commons.share(&self.config, true);
                 let mut session =
                     Session::new(now, Role::Client, from, established, Vec::new(), &shared);
                 if let Some(round_trip) = round_trip {
@@ -275,7 +268,7 @@ impl Endpoint {
                 .epoch_unix_s
                 .saturating_add(now.as_nanos() / 1_000_000_000),
         };
-        let mut handshake = read_hello(&mut self.entropy, &admission, hello)?;
+        let mut handshake = read_hello(&mut self.commons.entropy, &admission, hello)?;
         let identity = core::mem::take(&mut handshake.identity);
         let id = self.table.reserve().ok_or(Refusal::Full)?;
         let parameters = Parameters {
@@ -286,14 +279,7 @@ impl Endpoint {
             self.table.free(id);
             return Err(Refusal::Key);
         };
-        let shared = Shared {
-            config: &self.config,
-            pool: &mut self.pool,
-            entropy: &mut self.entropy,
-            touched: &mut self.touched,
-            experience: &mut self.experience,
-            has_budget: true,
-        };
+        let shared = self.commons.share(&self.config, true);
         let session = Session::new(now, Role::Server, from, established, identity, &shared);
         self.table.fill(id, Slot::Session(Box::new(session)));
         if self.admissions.replies.len() < REPLIES_MAX {

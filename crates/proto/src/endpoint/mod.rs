@@ -23,7 +23,7 @@ pub use config::{ConfigError, EndpointConfig, Promise, ServerConfig, ThinStreams
 use crate::handshake::{ConnectToken, CookieJar, Entropy};
 use crate::pool::Pool;
 use crate::session::{
-    CloseCode, CloseReason, Event, Experience, PathReport, SendError, Session, SessionStats, Shared,
+    CloseCode, CloseReason, Commons, Event, PathReport, SendError, Session, SessionStats, Shared,
 };
 use crate::stream::{Forecast, SendOptions};
 use crate::time::{Instant, earliest};
@@ -135,10 +135,7 @@ pub struct EndpointStats {
 /// All sessions of one socket.
 pub struct Endpoint {
     config: EndpointConfig,
-    entropy: Entropy,
-    pool: Pool,
-    touched: Vec<u64>,
-    experience: Experience,
+    commons: Commons,
     trims: Trims,
     table: Table,
     timers: TimerHeap,
@@ -168,10 +165,7 @@ impl Endpoint {
             table: Table::new(config.thread, config.sessions_max),
             coordinator: Coordinator::new(config.uplink),
             config,
-            entropy,
-            pool: Pool::new(POOL_MAX),
-            touched: Vec::new(),
-            experience: Experience::default(),
+            commons: Commons::new(entropy, Pool::new(POOL_MAX)),
             trims: Trims::default(),
             timers: TimerHeap::default(),
             admissions: Admissions::default(),
@@ -197,7 +191,7 @@ impl Endpoint {
             .table
             .reserve()
             .ok_or(ConnectError::TooManySessions { limit })?;
-        match Connecting::new(now, id, options, &self.config, &mut self.entropy) {
+        match Connecting::new(now, id, options, &self.config, &mut self.commons.entropy) {
             Ok(connecting) => {
                 self.table.fill(id, Slot::Connecting(connecting));
                 self.after_change(id);
@@ -235,14 +229,7 @@ impl Endpoint {
             return;
         };
         let was_confirmed = session.is_confirmed();
-        let mut shared = Shared {
-            config: &self.config,
-            pool: &mut self.pool,
-            entropy: &mut self.entropy,
-            touched: &mut self.touched,
-            experience: &mut self.experience,
-            has_budget: true,
-        };
+        let mut shared = self.commons.share(&self.config, true);
         if !session.handle_packet(now, from, ecn, &header, datagram, &mut shared) {
             self.stats.unauthentic += 1;
             return;
@@ -369,14 +356,7 @@ impl Endpoint {
             let id = entry.id;
             match &mut entry.slot {
                 Slot::Session(session) => {
-                    let mut shared = Shared {
-                        config: &self.config,
-                        pool: &mut self.pool,
-                        entropy: &mut self.entropy,
-                        touched: &mut self.touched,
-                        experience: &mut self.experience,
-                        has_budget: true,
-                    };
+                    let mut shared = self.commons.share(&self.config, true);
                     session.handle_timeout(now, &mut shared);
                 }
                 Slot::Connecting(connecting) => {
@@ -406,14 +386,7 @@ impl Endpoint {
         let Some((_, Slot::Session(session))) = self.table.get_mut(id.0) else {
             return None;
         };
-        let mut shared = Shared {
-            config: &self.config,
-            pool: &mut self.pool,
-            entropy: &mut self.entropy,
-            touched: &mut self.touched,
-            experience: &mut self.experience,
-            has_budget: true,
-        };
+        let mut shared = self.commons.share(&self.config, true);
         let result = f(session, &mut shared);
         self.after_change(id.0);
         Some(result)
@@ -462,7 +435,7 @@ impl Endpoint {
 
     /// Gives the buffer of a message back for the next one.
     pub fn recycle(&mut self, data: Vec<u8>) {
-        self.pool.give(data);
+        self.commons.pool.give(data);
     }
 
     /// Whether no session has anything under way.

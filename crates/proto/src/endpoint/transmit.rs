@@ -2,7 +2,6 @@
 
 use super::{Ecn, Endpoint, Slot, Transmit, Uplink};
 use crate::limits::UDP_IP_HEADER;
-use crate::session::Shared;
 use crate::time::Instant;
 
 impl Endpoint {
@@ -85,14 +84,7 @@ impl Endpoint {
     ) -> (Option<Transmit>, bool) {
         let (transmit, is_done) = match self.table.entry_mut(index).map(|entry| &mut entry.slot) {
             Some(Slot::Session(session)) => {
-                let mut shared = Shared {
-                    config: &self.config,
-                    pool: &mut self.pool,
-                    entropy: &mut self.entropy,
-                    touched: &mut self.touched,
-                    experience: &mut self.experience,
-                    has_budget,
-                };
+                let mut shared = self.commons.share(&self.config, has_budget);
                 let transmit = session.poll_transmit(now, buffer, &mut shared);
                 let is_done = transmit.is_none() || session.has_nothing_to_send(now);
                 (transmit, is_done)

@@ -26,7 +26,7 @@ impl Endpoint {
     /// Frees memory kept for later: buffers that have not been needed since the last call, and what sessions hold that have been
     /// quiet since. Call it every few seconds while [`Endpoint::holds_buffers`]; a call looks at 4,096 sessions at most.
     pub fn shrink(&mut self) {
-        self.pool.shrink();
+        self.commons.pool.shrink();
         let slots = self.table.slots();
         for _ in 0..slots.min(TRIMS_MAX) {
             if self.trims.next >= slots {
@@ -51,6 +51,6 @@ impl Endpoint {
     /// Whether memory may be kept that [`Endpoint::shrink`] would free.
     #[must_use]
     pub const fn holds_buffers(&self) -> bool {
-        !self.pool.is_empty() || self.trims.is_wanted
+        !self.commons.pool.is_empty() || self.trims.is_wanted
     }
 }

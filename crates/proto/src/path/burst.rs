@@ -18,6 +18,9 @@ const PRIOR: f32 = 4.0;
 /// Share of the packets right after a lost one that are lost, before any was seen. (Paths differ too much to expect more.)
 const PRIOR_TOGETHER: f32 = 0.1;
 
+/// Correlations below this are as good as none.
+const NOTABLE: f32 = 0.1;
+
 /// Packets of one class that came after a lost one.
 #[derive(Clone, Copy, Default)]
 struct After {
@@ -90,11 +93,15 @@ impl Bursts {
     /// Correlation of the fates of packets sent together, and the time over which it falls to 1/e.
     pub(crate) fn shape(&self, loss: f32) -> (f32, Duration) {
         let together = self.correlation_in(0, loss);
+        if together < NOTABLE {
+            // Mostly: then nobody asks for how long.
+            return (together, Duration::ZERO);
+        }
         let (mut weights, mut sum_s) = (0.0, 0.0);
         for class in 1..CLASSES {
             let after = &self.after_loss[class];
             let correlation = self.correlation_in(class, loss);
-            if after.packets < 1.0 || together <= 0.0 {
+            if after.packets < 1.0 {
                 continue;
             }
             // A correlation that has all but gone says that it went faster than this, no more.

@@ -29,9 +29,6 @@ const LEARNING: Duration = Duration::from_secs(30);
 /// No level is ever thought less likely to come than this.
 const UNLIKELIEST: f32 = 0.002;
 
-/// Powers of the loss whose means are kept.
-const ORDERS: usize = 3;
-
 /// The levels that an endpoint's paths have been at: what a new session begins with.
 #[derive(Clone, Copy)]
 pub(crate) struct UsualLoss([f32; LEVELS]);
@@ -71,26 +68,9 @@ pub(crate) struct LossLevel {
     now: [f32; LEVELS],
     /// Share of the time that the path is at each.
     usual: [f32; LEVELS],
-    /// Means of the loss, of its square and of its cube.
-    moments: [f32; ORDERS],
     changed_at: Instant,
     /// Packets since the endpoint was last told.
     unreported: u8,
-}
-
-impl Default for LossLevel {
-    fn default() -> Self {
-        let mut level = Self {
-            now: PRIOR,
-            usual: PRIOR,
-            moments: [0.0; ORDERS],
-            changed_at: Instant::ZERO,
-            unreported: 0,
-        };
-        level.normalise();
-        level.usual = level.now;
-        level
-    }
 }
 
 impl LossLevel {
@@ -98,7 +78,9 @@ impl LossLevel {
     pub(crate) fn among(usual: &UsualLoss) -> Self {
         let mut level = Self {
             now: usual.0,
-            ..Self::default()
+            usual: usual.0,
+            changed_at: Instant::ZERO,
+            unreported: 0,
         };
         level.normalise();
         level.usual = level.now;
@@ -106,18 +88,24 @@ impl LossLevel {
     }
 
     /// Probability that a packet sent now is lost.
-    pub(crate) const fn mean(&self) -> f32 {
-        self.moments[0]
+    pub(crate) fn mean(&self) -> f32 {
+        self.expect(|loss| loss)
     }
 
     /// The loss whose `rounds`th power is the probability that as many rounds all lose a packet. Where the level is not known
     /// for sure, that is more than the mean: a round that fails is a sign of a bad level.
     pub(crate) fn over_rounds(&self, rounds: u16) -> f32 {
         match rounds {
-            0 | 1 => self.moments[0],
-            2 => libm::sqrtf(self.moments[1]),
-            _ => libm::cbrtf(self.moments[2]),
+            0 | 1 => self.mean(),
+            2 => libm::sqrtf(self.expect(|loss| loss * loss)),
+            _ => libm::cbrtf(self.expect(|loss| loss * loss * loss)),
         }
+    }
+
+    /// Asked for once a round, where levels are weighed with every packet: so not kept.
+    fn expect(&self, value: impl Fn(f32) -> f32) -> f32 {
+        let levels = self.now.iter().zip(LOSS);
+        levels.map(|(share, loss)| share * value(loss)).sum()
     }
 
     /// A packet has arrived, or is taken for lost, which depends on the one before as `dependence` says.
@@ -154,23 +142,18 @@ impl LossLevel {
     }
 
     fn normalise(&mut self) {
-        let total: f32 = self.now.iter().sum();
-        let scale = 1.0 / total;
-        self.moments = [0.0; ORDERS];
-        for (now, loss) in self.now.iter_mut().zip(LOSS) {
-            *now *= scale;
-            let mut power = *now;
-            for sum in &mut self.moments {
-                power *= loss;
-                *sum += power;
-            }
-        }
+        let scale = 1.0 / self.now.iter().sum::<f32>();
+        self.now.iter_mut().for_each(|share| *share *= scale);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn unknown() -> LossLevel {
+        LossLevel::among(&UsualLoss::default())
+    }
 
     const ALONE: Dependence = Dependence {
         after_loss: false,
@@ -190,14 +173,14 @@ mod tests {
 
     #[test]
     fn nothing_seen_is_what_sessions_are_like() {
-        let mean = LossLevel::default().mean();
+        let mean = unknown().mean();
         assert!((0.01..0.02).contains(&mean), "{mean}");
     }
 
     #[test]
     fn a_steady_loss_is_learnt() {
         for n in [10, 50, 1000] {
-            let mut level = LossLevel::default();
+            let mut level = unknown();
             pass(&mut level, 0, 200_000, n);
             let (mean, truth) = (level.mean(), 1.0 / n as f32);
             assert!(mean > 0.6 * truth && mean < 1.6 * truth, "{n}: {mean}");
@@ -206,7 +189,7 @@ mod tests {
 
     #[test]
     fn a_bad_spell_shows_within_a_second_and_ends_within_two() {
-        let mut level = LossLevel::default();
+        let mut level = unknown();
         pass(&mut level, 0, 60_000, 1000);
         assert!(level.mean() < 0.003, "{}", level.mean());
         pass(&mut level, 60_000, 61_000, 10);
@@ -218,8 +201,6 @@ mod tests {
     #[test]
     fn a_new_session_begins_with_what_others_met() {
         let mut usual = UsualLoss::default();
-        let begin = LossLevel::among(&usual).mean();
-        assert!((begin - LossLevel::default().mean()).abs() < 1e-6);
         for _ in 0..30 {
             let mut level = LossLevel::among(&usual);
             for ms in 0..20_u64 {
@@ -234,7 +215,7 @@ mod tests {
 
     #[test]
     fn what_is_not_known_for_sure_weighs_more_over_several_rounds() {
-        let level = LossLevel::default();
+        let level = unknown();
         assert!(level.over_rounds(2) > 2.0 * level.mean());
         assert!(level.over_rounds(9) > level.over_rounds(2));
         assert_eq!(level.over_rounds(1), level.mean());
@@ -242,7 +223,7 @@ mod tests {
 
     #[test]
     fn a_late_arrival_takes_the_loss_back() {
-        let mut level = LossLevel::default();
+        let mut level = unknown();
         pass(&mut level, 0, 10_000, 0);
         let before = level.mean();
         level.record(Instant::from_micros(10_000_001), true, ALONE);

@@ -66,6 +66,41 @@ pub(crate) struct Shared<'a> {
     pub(crate) has_budget: bool,
 }
 
+/// What the sessions of an endpoint have in common, besides its configuration.
+pub(crate) struct Commons {
+    pub(crate) entropy: Entropy,
+    pub(crate) pool: Pool,
+    touched: Vec<u64>,
+    experience: Experience,
+}
+
+impl Commons {
+    pub(crate) fn new(entropy: Entropy, pool: Pool) -> Self {
+        Self {
+            entropy,
+            pool,
+            touched: Vec::new(),
+            experience: Experience::default(),
+        }
+    }
+
+    /// Lends it to a session. `has_budget`: symbols may leave, as far as the endpoint is concerned.
+    pub(crate) const fn share<'a>(
+        &'a mut self,
+        config: &'a EndpointConfig,
+        has_budget: bool,
+    ) -> Shared<'a> {
+        Shared {
+            config,
+            pool: &mut self.pool,
+            entropy: &mut self.entropy,
+            touched: &mut self.touched,
+            experience: &mut self.experience,
+            has_budget,
+        }
+    }
+}
+
 /// What sessions of an endpoint learn from each other.
 #[derive(Default)]
 pub(crate) struct Experience {
