@@ -3,7 +3,9 @@
 //!
 //! The cipher library allocates with C's `malloc`, which a Rust allocator does not see; so the C library is asked. It
 //! counts what both take, its own bookkeeping (8 bytes an allocation, rounded up to 16) included.
-#![allow(unsafe_code, reason = "asks the C library how much memory is in use")]
+
+#[path = "sys/heap.rs"]
+mod heap;
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -38,25 +40,25 @@ fn main() {
 fn heap_of_a_key(algorithm: Algorithm) -> Option<usize> {
     let material = [7; 32];
     let mut keys = Vec::with_capacity(KEYS);
-    let before = heap_in_use()?;
+    let before = heap::in_use()?;
     for _ in 0..KEYS {
         keys.push(AeadKey::new(algorithm, &material[..algorithm.key_bytes()]).ok()?);
     }
-    let held = heap_in_use()? - before;
+    let held = heap::in_use()? - before;
     black_box(&keys);
     Some(held.div_ceil(KEYS))
 }
 
 fn heap_of_use(key: &AeadKey) -> Option<usize> {
     let mut packet = [0; 116];
-    let before = heap_in_use()?;
+    let before = heap::in_use()?;
     for counter in 0..1_000 {
         let tag = key.seal_in_place(nonce(counter), b"header", &mut packet[..100]);
         packet[100..].copy_from_slice(&tag);
         key.open_in_place(nonce(counter), b"header", &mut packet)
             .ok()?;
     }
-    Some(heap_in_use()?.saturating_sub(before))
+    Some(heap::in_use()?.saturating_sub(before))
 }
 
 fn time_seal(key: &AeadKey, len: usize) -> f64 {
@@ -96,16 +98,4 @@ fn nonce(counter: u32) -> [u8; 12] {
     let mut nonce = [0; 12];
     nonce[8..].copy_from_slice(&counter.to_be_bytes());
     nonce
-}
-
-#[cfg(all(target_os = "linux", target_env = "gnu"))]
-fn heap_in_use() -> Option<usize> {
-    // SAFETY: takes nothing and returns a plain structure.
-    let info = unsafe { libc::mallinfo2() };
-    Some(info.uordblks + info.hblkhd)
-}
-
-#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
-fn heap_in_use() -> Option<usize> {
-    None
 }

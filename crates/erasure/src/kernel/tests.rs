@@ -1,7 +1,7 @@
 //! All kernels that this CPU has against the scalar one.
 
 use std::vec::Vec;
-use std::{eprintln, format, vec};
+use std::{format, vec};
 
 use super::*;
 use crate::encode::encode;
@@ -153,45 +153,4 @@ fn chosen_kernel_is_the_best_one_and_stays() {
     assert_eq!(Kernel::get(), best);
     assert_eq!(Kernel::get().name(), crate::kernel_name());
     assert_eq!(Kernel::available().last().unwrap().name(), "scalar");
-}
-
-/// Not a test: prints what each kernel takes. `cargo test --release -p punctual-erasure speed -- --ignored --nocapture`
-#[test]
-#[ignore = "prints timings, checks nothing"]
-fn speed() {
-    const LENGTH: usize = 1408;
-    for (count, lost) in [(4, 1), (16, 2), (64, 4), (64, 64)] {
-        for kernel in Kernel::available() {
-            let block = Noise(4).bytes(count * LENGTH);
-            let mut repairs = vec![0; lost * LENGTH];
-            let encoding = fastest(|| encode(kernel, &block, LENGTH, 1, &mut repairs).unwrap());
-            let mut damaged = block.clone();
-            let mut scratch = repairs.clone();
-            let present = (u64::MAX >> (64 - count)) & !(u64::MAX >> (64 - lost));
-            let rebuilding = fastest(|| {
-                scratch.copy_from_slice(&repairs);
-                let mut given: Vec<(u8, &mut [u8])> =
-                    (1..).zip(scratch.chunks_mut(LENGTH)).collect();
-                decode(kernel, &mut damaged, LENGTH, present, &mut given).unwrap();
-            });
-            assert!(damaged == block);
-            let name = kernel.name();
-            eprintln!(
-                "k={count} e={lost} {name:>8}: encode {encoding:.3} us, rebuild {rebuilding:.3} us"
-            );
-        }
-    }
-}
-
-/// The shortest of many runs, in microseconds.
-fn fastest(mut work: impl FnMut()) -> f64 {
-    let mut shortest = f64::INFINITY;
-    for _ in 0..300 {
-        let start = std::time::Instant::now();
-        for _ in 0..10 {
-            work();
-        }
-        shortest = shortest.min(start.elapsed().as_secs_f64() * 1e6 / 10.0);
-    }
-    shortest
 }

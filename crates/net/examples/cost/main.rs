@@ -10,7 +10,10 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+#[path = "../sys/allocator.rs"]
+mod allocator;
 mod clients;
+#[path = "../sys/heap.rs"]
 mod heap;
 mod server;
 

@@ -11,8 +11,8 @@ use punctual_policy::{Library, PolicyKind};
 use punctual_proto::{EndpointConfig, Event, SendOptions, ServerConfig, ServerKey, SessionId};
 
 use crate::BATCH;
+use crate::allocator;
 use crate::clients::Clients;
-use crate::heap;
 use crate::support::load::Load;
 use crate::support::reckoning::{Measured, Meter};
 
@@ -118,7 +118,7 @@ impl Server {
         options: SendOptions,
     ) -> Result<Run, Box<dyn Error>> {
         let (before, outcomes) = (self.driver.socket().stats(), self.outcomes);
-        let (meter, allocations) = (Meter::start(), heap::allocations());
+        let (meter, allocations) = (Meter::start(), allocator::allocations());
         let messages = rounds * self.sessions.len();
         let (mut sent, mut last) = (0, (outcomes, Instant::now()));
         while self.outcomes - outcomes < messages && last.1.elapsed() < SILENCE_MAX {
@@ -132,7 +132,7 @@ impl Server {
             }
             self.poller.wait(Some(load.tick))?;
         }
-        let allocations = heap::allocations() - allocations;
+        let allocations = allocator::allocations() - allocations;
         let acked = self.outcomes - outcomes - self.lost;
         let mut measured = meter.stop(messages, acked, self.driver.socket().stats());
         let stats = &mut measured.stats;

@@ -1,8 +1,5 @@
-//! Memory in use, and allocations by thread.
-#![allow(
-    unsafe_code,
-    reason = "an allocator that counts, and a question to C's heap"
-)]
+//! Allocations by thread.
+#![allow(unsafe_code, reason = "an allocator that counts")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -45,17 +42,4 @@ unsafe impl GlobalAlloc for Counting {
 /// Allocations of this thread so far, reallocations included.
 pub(crate) fn allocations() -> u64 {
     ALLOCATIONS.with(Cell::get)
-}
-
-/// Bytes in use in C's heap, which Rust's is a part of: keys of the cipher library and malloc's own bookkeeping included.
-#[cfg(all(target_os = "linux", target_env = "gnu"))]
-pub(crate) fn in_use() -> Option<usize> {
-    // SAFETY: takes nothing and returns a plain structure.
-    let info = unsafe { libc::mallinfo2() };
-    Some(info.uordblks + info.hblkhd)
-}
-
-#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
-pub(crate) fn in_use() -> Option<usize> {
-    None
 }
