@@ -69,6 +69,35 @@ fn a_scenario_files_mtu_counts() {
     fs::remove_file(&file).expect("it was written");
 }
 
+/// What leaves a program waits at the file's link: of twenty datagrams at once its queue takes two or three.
+#[test]
+fn a_scenario_files_link_counts() {
+    let file = std::env::temp_dir().join(format!("punctual-link-{}.toml", std::process::id()));
+    let text = "[network]\nrtt_ms = 10\n[link]\nrate_mbit_per_s = 0.001\nqueue_bytes = 3000\n";
+    fs::write(&file, text).expect("there is room for it");
+    let name = file.to_str().expect("its name is plain");
+    let line = "for i in {1..20}; do printf '%1000s' x > /dev/udp/10.0.0.1/9; done";
+    let output = output(&[
+        "lab",
+        "run",
+        "--network",
+        name,
+        "--json",
+        "--",
+        "bash",
+        "-c",
+        line,
+    ]);
+    if !is_skipped(&output) {
+        let said: Value = serde_json::from_slice(&output.stdout).expect("one JSON object");
+        assert!(
+            said["packets_dropped_by_reason"]["link"].as_u64() >= Some(15),
+            "{said}"
+        );
+    }
+    fs::remove_file(&file).expect("it was written");
+}
+
 #[test]
 fn what_cannot_be_done_is_said_in_a_sentence() {
     let cases: [(&[&str], &str); 6] = [

@@ -17,6 +17,7 @@ use punctual_lab::world::Forward;
 use serde_json::{Map, Value, json};
 
 use super::network::Additions;
+use super::networks::NamedNetwork;
 use super::path::PathArgs;
 use super::{measure, networks, packets};
 use crate::failure::Failure;
@@ -117,9 +118,9 @@ pub(crate) fn shell(args: &ShellArgs) -> Result<(), Failure> {
 const LOOK: Duration = Duration::from_millis(20);
 
 fn play(place: &Place, mut command: Command, program: &str) -> Result<(), Failure> {
-    let (path, mtu) = place.network()?;
+    let network = place.network()?;
     emulator::acquire_privilege().map_err(Failure::bad_input)?;
-    let emulator = place.start(&path, mtu)?;
+    let emulator = place.start(&network)?;
     if place.json {
         let stderr = io::stderr().as_fd().try_clone_to_owned();
         command.stdout(stderr.map_or_else(|_| Stdio::inherit(), Stdio::from));
@@ -151,7 +152,7 @@ fn play(place: &Place, mut command: Command, program: &str) -> Result<(), Failur
     drop(helper);
     let report = emulator.stop().map_err(emulator_failed)?;
     if place.json {
-        output::print_json(&summary(&path, &report, status))?;
+        output::print_json(&summary(&network.path, &report, status))?;
     } else {
         tell(&report);
     }
@@ -159,19 +160,17 @@ fn play(place: &Place, mut command: Command, program: &str) -> Result<(), Failur
 }
 
 impl Place {
-    /// The path, and the largest IP packet in bytes.
-    fn network(&self) -> Result<(PathSpec, u16), Failure> {
-        let (path, mtu) = match &self.network {
-            None => (self.path.path()?, networks::MTU),
-            Some(name) => {
-                let network = networks::by_name(name)?;
-                (network.path, network.mtu)
-            }
+    fn network(&self) -> Result<NamedNetwork, Failure> {
+        let mut network = match &self.network {
+            None => NamedNetwork::alike("chosen".to_owned(), self.path.path()?),
+            Some(name) => networks::by_name(name)?,
         };
-        Ok((self.additions.apply(path), self.mtu.unwrap_or(mtu)))
+        network.path = self.additions.apply(network.path);
+        network.mtu = self.mtu.unwrap_or(network.mtu);
+        Ok(network)
     }
 
-    fn start(&self, path: &PathSpec, mtu: u16) -> Result<Emulator, Failure> {
+    fn start(&self, network: &NamedNetwork) -> Result<Emulator, Failure> {
         let drop_log = self.drops.as_deref().map(DropLog::create).transpose();
         let capture = self.pcap.as_deref().map(Capture::create).transpose();
         let cable = Cable {
@@ -184,11 +183,11 @@ impl Place {
             observer: None,
         };
         let options = EmulatorOptions {
-            paths: vec![path.clone(); self.clients as usize],
+            paths: vec![network.path.clone(); self.clients as usize],
             forward: Forward::ToServer,
-            link: None,
+            link: network.link,
             seed: self.seed,
-            mtu,
+            mtu: network.mtu,
             cables: vec![cable],
         };
         Emulator::start(options).map_err(emulator_failed)

@@ -8,6 +8,7 @@ use punctual_lab::population::{Population, PopulationKind};
 use punctual_lab::profile::Profile;
 use punctual_lab::scenario::Scenario;
 use punctual_lab::trace::{PathOptions, Trace, files_below};
+use punctual_lab::world::LinkSpec;
 
 use crate::failure::Failure;
 
@@ -19,6 +20,8 @@ pub(super) struct NamedNetwork {
     pub(super) path: PathSpec,
     /// Largest IP packet in bytes.
     pub(super) mtu: u16,
+    /// Shared by all clients, in the direction of the messages; only scenario files have one.
+    pub(super) link: Option<LinkSpec>,
     clients: Clients,
 }
 
@@ -41,11 +44,12 @@ const POPULATION: &str = "population:";
 const POPULATION_SEED: u64 = 1;
 
 impl NamedNetwork {
-    const fn alike(name: String, path: PathSpec) -> Self {
+    pub(super) const fn alike(name: String, path: PathSpec) -> Self {
         Self {
             name,
             path,
             mtu: MTU,
+            link: None,
             clients: Clients::Alike,
         }
     }
@@ -106,6 +110,7 @@ pub(super) fn by_name(name: &str) -> Result<NamedNetwork, Failure> {
         let scenario = Scenario::open(path).map_err(Failure::bad_input)?;
         return Ok(NamedNetwork {
             mtu: scenario.mtu.unwrap_or(MTU),
+            link: scenario.link.map(LinkSpec::from),
             ..NamedNetwork::alike(scenario.name, scenario.path)
         });
     }
@@ -124,6 +129,7 @@ fn population(name: &str, clients: &str) -> Result<NamedNetwork, Failure> {
             name,
             path,
             mtu: MTU,
+            link: None,
             clients: Clients::Recorded(paths),
         });
     }
@@ -135,6 +141,7 @@ fn population(name: &str, clients: &str) -> Result<NamedNetwork, Failure> {
         name,
         path: population.typical(),
         mtu: MTU,
+        link: None,
         clients: Clients::Synthetic(population),
     })
 }

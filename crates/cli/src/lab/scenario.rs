@@ -249,7 +249,7 @@ fn latencies(result: &ScenarioResult) -> Vec<Vec<String>> {
 }
 
 fn deadlines(result: &ScenarioResult) -> Vec<Vec<String>> {
-    let head = "stream|deadline ms|target|on time [95 %]|predicted|late: queue|loss|delay|other";
+    let head = "stream|deadline ms|target|on time [95 %]|at best|predicted|recovery|at least|late: queue|loss|delay|other";
     let row = |s: &StreamResult| {
         let late = s.outcomes.late;
         let rest = late.total() - late.queue - late.loss - late.delay;
@@ -265,7 +265,11 @@ fn deadlines(result: &ScenarioResult) -> Vec<Vec<String>> {
                 bare_percent(interval.low),
                 bare_percent(interval.high)
             ),
+            s.floors
+                .map_or_else(dash, |floors| percent(1.0 - floors.late_share)),
             s.predicted_on_time_share.map_or_else(dash, percent),
+            s.recovery_overhead.map_or_else(dash, percent),
+            (s.floors.and_then(|floors| floors.recovery_overhead)).map_or_else(dash, percent),
             late.queue.to_string(),
             late.loss.to_string(),
             late.delay.to_string(),

@@ -1,20 +1,57 @@
 //! What could become of one message, with all fates known.
 
 use std::ops::Range;
+use std::sync::Arc;
 use std::time::Duration;
 
-use crate::channel::{Foresight, Queue, SLOT_US};
+use punctual_proto::limits;
+
+use crate::channel::{Direction, Foresight, PathSpec, Queue, SLOT_US};
+use crate::world::Moment;
 
 /// Packets in a millisecond: more than any policy sends of a message in a round, and enough for chance to mean nothing.
 const PACKETS_A_SLOT: u64 = 256;
 
 /// Knows one direction of one path. Messages are asked about in order of time.
-pub(super) struct Genie {
+pub(crate) struct Genie {
     foresight: Foresight,
-    symbols: usize,
-    packet_bytes: usize,
     /// The last run of slots in which nothing gets through, as far as it was looked at: many messages may fall into one.
     dead: Range<u64>,
+}
+
+/// What must arrive of a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Parcel {
+    /// Packets.
+    pub(crate) symbols: usize,
+    /// Bytes of each, with headers.
+    pub(crate) packet_bytes: usize,
+}
+
+impl Parcel {
+    /// What must arrive of a message of so many bytes, in so many symbols or (None) as few as fit.
+    pub(crate) fn of(message_bytes: usize, symbols: Option<u8>, datagram_max: u16) -> Self {
+        let bytes = message_bytes.max(1);
+        let fewest = bytes.div_ceil(usize::from(datagram_max).max(1));
+        let asked = symbols.map_or(fewest, usize::from).max(fewest);
+        // As the protocol does it: fewer may do once each is rounded up to whole bytes.
+        let symbols = bytes.div_ceil(bytes.div_ceil(asked));
+        Self {
+            symbols,
+            packet_bytes: message_bytes.div_ceil(symbols) + limits::UDP_IP_HEADER,
+        }
+    }
+}
+
+/// What no sender can beat with one message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Limit {
+    /// Late whatever is sent.
+    pub(crate) is_hopeless: bool,
+    /// Of its symbols.
+    pub(crate) symbols: u16,
+    /// So many are lost when each is sent once, at its instant.
+    pub(crate) lost: u16,
 }
 
 /// A message while it is looked at.
@@ -27,33 +64,47 @@ struct Attempt {
 }
 
 impl Genie {
-    /// `symbols` packets of `packet_bytes` must arrive of each message.
-    pub(super) const fn new(foresight: Foresight, symbols: usize, packet_bytes: usize) -> Self {
+    /// For what travels in this direction of the `path`th path, which `seed` makes of `network`.
+    ///
+    /// # Panics
+    /// If [`PathSpec::check`] refuses the network: check what comes from users first.
+    pub(crate) fn new(network: &PathSpec, direction: Direction, seed: u64, path: u32) -> Self {
+        let channel = match direction {
+            Direction::Forward => &network.forward,
+            Direction::Backward => &network.backward,
+        };
         Self {
-            foresight,
-            symbols,
-            packet_bytes,
+            foresight: Foresight::new(Arc::clone(channel), seed, path, direction),
             dead: 0..0,
         }
     }
 
+    /// The limit of a message of that instant.
+    pub(crate) fn limit(&mut self, at: Moment, deadline: Duration, parcel: Parcel) -> Limit {
+        Limit {
+            is_hopeless: !self.is_on_time(at.0, deadline, parcel),
+            symbols: parcel.symbols as u16,
+            lost: self.first_lost(at.0, parcel.symbols) as u16,
+        }
+    }
+
     /// How many symbols are lost of those sent back to back at a time, each the first of its kind.
-    pub(super) fn first_lost(&mut self, at_ns: u64) -> u64 {
+    pub(crate) fn first_lost(&mut self, at_ns: u64, symbols: usize) -> u64 {
         let slot = at_ns / 1000 / SLOT_US;
-        let indices = 0..self.symbols as u64;
+        let indices = 0..symbols as u64;
         indices
             .filter(|index| self.foresight.is_lost(slot, *index))
             .count() as u64
     }
 
     /// Whether a message of that instant can be brought through by its deadline.
-    pub(super) fn is_on_time(&mut self, at_ns: u64, deadline: Duration) -> bool {
+    pub(crate) fn is_on_time(&mut self, at_ns: u64, deadline: Duration, parcel: Parcel) -> bool {
         let at_us = at_ns / 1000;
         let deadline_us = deadline.as_micros() as u64;
         let mut attempt = Attempt {
-            missing: self.symbols,
+            missing: parcel.symbols,
             queue: self.foresight.idle_queue(),
-            packet_bytes: self.packet_bytes,
+            packet_bytes: parcel.packet_bytes,
             due_us: at_ns.div_ceil(1000).saturating_add(deadline_us),
         };
         let first = at_us / SLOT_US;

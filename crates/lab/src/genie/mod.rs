@@ -21,14 +21,12 @@ mod message;
 #[cfg(test)]
 mod tests;
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use message::Genie;
-use punctual_proto::limits;
+pub(crate) use message::{Genie, Limit, Parcel};
 use serde::{Deserialize, Serialize};
 
-use crate::channel::{Direction, Foresight, PathSpec};
+use crate::channel::{Direction, PathSpec};
 use crate::stats::{Cluster, Interval, share_interval};
 use crate::world::Moment;
 
@@ -89,18 +87,8 @@ impl Flow {
 }
 
 impl Task {
-    /// Packets that must arrive.
-    fn symbols(&self) -> usize {
-        let bytes = self.message_bytes.max(1);
-        let fewest = bytes.div_ceil(usize::from(self.datagram_max).max(1));
-        let asked = self.symbols.map_or(fewest, usize::from).max(fewest);
-        // As the protocol does it: fewer may do once each is rounded up to whole bytes.
-        bytes.div_ceil(bytes.div_ceil(asked))
-    }
-
-    /// Bytes of each packet, at least.
-    fn packet_bytes(&self) -> usize {
-        self.message_bytes.div_ceil(self.symbols()) + limits::UDP_IP_HEADER
+    fn parcel(&self) -> Parcel {
+        Parcel::of(self.message_bytes, self.symbols, self.datagram_max)
     }
 }
 
@@ -117,26 +105,35 @@ pub fn floors(
     task: &Task,
 ) -> Floors {
     let (mut late, mut lost) = (Vec::new(), Vec::new());
-    for turn in 0..flows.len() {
+    let parcel = task.parcel();
+    for (turn, flow) in flows.iter().enumerate() {
         let (mut late_here, mut lost_here) = (Cluster::default(), Cluster::default());
-        let mut genie = genie_of(networks, direction, seed, flows[turn], task);
+        let mut genie = genie_of(networks, direction, seed, flow.path);
         for at_ns in instants(flows, turn, task) {
             late_here.of += 1;
-            late_here.hits += u64::from(!genie.is_on_time(at_ns, task.deadline));
-            lost_here.of += task.symbols() as u64;
-            lost_here.hits += genie.first_lost(at_ns);
+            late_here.hits += u64::from(!genie.is_on_time(at_ns, task.deadline, parcel));
+            lost_here.of += parcel.symbols as u64;
+            lost_here.hits += genie.first_lost(at_ns, parcel.symbols);
         }
         late.push(late_here);
         lost.push(lost_here);
     }
-    let loss_95 = share_interval(&lost, seed);
-    Floors {
-        late_share: share(&late),
-        late_share_95: share_interval(&late, seed),
-        recovery_overhead: overhead(share(&lost)),
-        recovery_overhead_95: overhead(loss_95.low)
-            .zip(overhead(loss_95.high))
-            .map(|(low, high)| Interval { low, high }),
+    Floors::of(&late, &lost, seed)
+}
+
+impl Floors {
+    /// From counts that can be taken as independent of each other: messages, and of them late whatever is sent; symbols, and of them
+    /// lost. `seed` is for the drawing that intervals are made by.
+    pub(crate) fn of(late: &[Cluster], lost: &[Cluster], seed: u64) -> Self {
+        let loss_95 = share_interval(lost, seed);
+        Self {
+            late_share: share(late),
+            late_share_95: share_interval(late, seed),
+            recovery_overhead: overhead(share(lost)),
+            recovery_overhead_95: overhead(loss_95.low)
+                .zip(overhead(loss_95.high))
+                .map(|(low, high)| Interval { low, high }),
+        }
     }
 }
 
@@ -149,28 +146,17 @@ pub fn hopeless(
     task: &Task,
 ) -> Vec<Vec<bool>> {
     let of_flow = |turn: usize| {
-        let mut genie = genie_of(networks, direction, seed, flows[turn], task);
+        let mut genie = genie_of(networks, direction, seed, flows[turn].path);
         instants(flows, turn, task)
-            .map(|at_ns| !genie.is_on_time(at_ns, task.deadline))
+            .map(|at_ns| !genie.is_on_time(at_ns, task.deadline, task.parcel()))
             .collect()
     };
     (0..flows.len()).map(of_flow).collect()
 }
 
-fn genie_of(
-    networks: &[PathSpec],
-    direction: Direction,
-    seed: u64,
-    flow: Flow,
-    task: &Task,
-) -> Genie {
-    let network = &networks[flow.path as usize % networks.len()];
-    let channel = match direction {
-        Direction::Forward => &network.forward,
-        Direction::Backward => &network.backward,
-    };
-    let foresight = Foresight::new(Arc::clone(channel), seed, flow.path, direction);
-    Genie::new(foresight, task.symbols(), task.packet_bytes())
+fn genie_of(networks: &[PathSpec], direction: Direction, seed: u64, path: u32) -> Genie {
+    let network = &networks[path as usize % networks.len()];
+    Genie::new(network, direction, seed, path)
 }
 
 /// When the messages are due of the flow whose turn it is, in nanoseconds.

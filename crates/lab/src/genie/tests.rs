@@ -1,6 +1,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use punctual_proto::limits;
+
 use super::*;
 use crate::channel::{
     Channel, ChannelSpec, DelayModel, Fate, GammaDelay, LossModel, RateSpec, Reorder, RttSplit,
@@ -127,7 +129,7 @@ fn messages_have_the_symbols_that_the_protocol_would_give_them() {
             symbols,
             ..task(ms(1), 1)
         };
-        task.symbols()
+        task.parcel().symbols
     };
     assert_eq!((of(16, None), of(1472, None), of(1473, None)), (1, 1, 2));
     assert_eq!(
@@ -195,12 +197,19 @@ fn what_is_foreseen_is_what_becomes_of_packets() {
     };
     for (spec, is_equal) in [(stormy(), true), (varied, false), (by_packet, false)] {
         let spec = Arc::new(spec);
-        let foresight = Foresight::new(Arc::clone(&spec), 3, 1, Direction::Forward);
-        let mut genie = Genie::new(foresight, 2, 1028);
+        let network = PathSpec {
+            forward: Arc::clone(&spec),
+            ..PathSpec::fixed("test", ms(100), RttSplit::EVEN)
+        };
+        let mut genie = Genie::new(&network, Direction::Forward, 3, 1);
+        let parcel = Parcel {
+            symbols: 2,
+            packet_bytes: 1028,
+        };
         let (mut late, mut fired_late) = (0, 0);
         for message in 0..400_u64 {
             let at_us = message * 10_007;
-            let on_time = genie.is_on_time(at_us * 1000, ms(40));
+            let on_time = genie.is_on_time(at_us * 1000, ms(40), parcel);
             let fired = fires_through(&spec, at_us, 40_000, 2);
             assert!(
                 on_time || !fired,

@@ -47,4 +47,4 @@ pub use summary::{LinkResult, MeanMinMax, RivalsResult, RunResult, ScenarioResul
 pub use tally::{Fate, ProtocolCounts, Reason, StreamTally};
 pub use thin_streams::{Remedies, ThinResult, ThinResults, ThinStudy, thin_streams};
 pub use traffic::{Due, Generator, Next, Pattern, Source, Traffic};
-pub use venue::{RivalFigures, Venue};
+pub use venue::{Fates, RivalFigures, Venue};

@@ -351,6 +351,33 @@ fn large_packets_do_not_get_through() {
     );
 }
 
+/// Goal: each stream with a deadline has the limits of its network beside what it achieved. Half a second in five nothing gets through, and a
+/// message has 200 ms, of which the way takes 50: 7 % of them (0.35 s of 5) cannot be on time.
+#[test]
+fn streams_with_deadlines_have_floors() {
+    let text = "seconds = 100\nsettle_s = 5\nsessions = 3\n[network]\nrtt_ms = 100\nloss_forward = 0.1\n\
+        [network.forward]\noutage_every_s = 5\noutage_ms = 500\n\
+        [[stream]]\nname = 'a'\ndelivery = 'unreliable'\ndeadline_ms = 200\ntraffic = { every_ms = 20, bytes = 1000 }\n\
+        [[stream]]\nname = 'b'\ndelivery = 'reliable'\ntraffic = { every_ms = 200, bytes = 100 }\n";
+    let result = play(&parse(text).unwrap());
+    let floors = result.streams[0].floors.unwrap();
+    assert!((0.06..0.08).contains(&floors.late_share), "{floors:?}");
+    assert!(floors.late_share_95.low > 0.05, "{floors:?}");
+    // In an outage (10 % of the time) all is lost, besides 10 %: 19 % lost, 23 % more sent.
+    let least = floors.recovery_overhead.unwrap();
+    assert!((0.21..0.26).contains(&least), "{floors:?}");
+    let late = 1.0 - result.streams[0].on_time_share.unwrap();
+    assert!(late >= floors.late_share, "{late} {floors:?}");
+    assert_eq!(result.streams[1].floors, None);
+    let written = serde_json::to_value(&result).unwrap();
+    assert!(written["streams"][0]["floor_late_share"].is_number());
+    assert_eq!(written["streams"][1].get("floor_late_share"), None);
+    assert_eq!(
+        serde_json::from_value::<ScenarioResult>(written).unwrap(),
+        result
+    );
+}
+
 fn play(scenario: &Scenario) -> ScenarioResult {
     run(scenario, [1], |_| {}).unwrap().result
 }

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::FairnessMeasure;
 use super::tally::{Fate, Message, Reason, StreamTally};
+use crate::genie::Floors;
 use crate::stats::{
     Cluster, Interval, Latencies, LatencyMs, design_effect, quantile_ranks, share_interval,
 };
@@ -58,6 +59,9 @@ pub struct StreamResult {
     pub on_time_share_95: Option<Interval>,
     /// What the protocol predicted when they were sent; null without a deadline.
     pub predicted_on_time_share: Option<f64>,
+    /// What no sender could have beaten, over the sessions' own paths (without the shared link); absent without a deadline.
+    #[serde(flatten)]
+    pub floors: Option<Floors>,
     /// For each of the scenario's bounds, the share of messages within it.
     pub within: Vec<Within>,
     /// Bits of messages that arrived in a second, over all sessions, while measured.
@@ -222,6 +226,7 @@ impl StreamTally {
             on_time_share_95: on_time.map(|within| within.share_95),
             predicted_on_time_share: ratio(protocol.predicted_misses, protocol.messages_promised)
                 .map(|misses| 1.0 - misses),
+            floors: self.floors(),
             within: self
                 .spec
                 .bounds
@@ -270,17 +275,43 @@ impl StreamTally {
         }
     }
 
+    fn floors(&self) -> Option<Floors> {
+        self.counted().find_map(|message| message.limit)?;
+        let hopeless =
+            self.clusters(|message| message.limit.is_some_and(|limit| limit.is_hopeless));
+        let lost = self.sums(|message| {
+            let limit = message.limit?;
+            Some(Cluster {
+                hits: u64::from(limit.lost),
+                of: u64::from(limit.symbols),
+            })
+        });
+        Some(Floors::of(&hopeless, &lost, self.seeds[0]))
+    }
+
     /// The messages that count, in groups that can be taken as independent.
     fn clusters(&self, is_hit: impl Fn(&Message) -> bool) -> Vec<Cluster> {
+        self.sums(|message| {
+            Some(Cluster {
+                hits: u64::from(is_hit(message)),
+                of: 1,
+            })
+        })
+    }
+
+    /// What the messages that count are worth, in groups that can be taken as independent.
+    fn sums(&self, worth: impl Fn(&Message) -> Option<Cluster>) -> Vec<Cluster> {
         let flows = self.flows.iter().filter(|flow| !flow.messages.is_empty());
         let flows: Vec<_> = flows.collect();
         let pieces = CLUSTERS_MIN.div_ceil(flows.len().max(1));
         let together = flows.len().div_ceil(CLUSTERS_MAX).max(1);
         let cluster_of = |cluster: Cluster, message: &Message| {
             let is_counted = message.is_counted() && !message.is_early;
+            let worth = is_counted.then(|| worth(message)).flatten();
+            let worth = worth.unwrap_or_default();
             Cluster {
-                hits: cluster.hits + u64::from(is_counted && is_hit(message)),
-                of: cluster.of + u64::from(is_counted),
+                hits: cluster.hits + worth.hits,
+                of: cluster.of + worth.of,
             }
         };
         let clusters: Vec<_> = if pieces > 1 {

@@ -23,7 +23,7 @@ use super::summary::RunResult;
 use super::venue::Venue;
 use super::{Due, Fate, Pattern, Scenario, Schedule, StreamTally, Turn, stamp};
 use crate::stats::Latencies;
-use crate::world::{Happening, HostId, LinkSpec, Moment, Traffic};
+use crate::world::{Happening, HostId, Moment, Traffic};
 
 /// What came of one run.
 pub(super) struct Single {
@@ -191,12 +191,9 @@ impl<'a, V: Venue> Stage<'a, V> {
         let Some(bottleneck) = self.scenario.link else {
             return Ok(());
         };
-        let link = LinkSpec {
-            rate_bits_per_second: bottleneck.bits_per_second,
-            queue_bytes: bottleneck.queue_bytes,
-            ecn_mark_bytes: bottleneck.ecn_mark_bytes,
-        };
-        self.venue.begin_link(link).map_err(RunError::Venue)?;
+        self.venue
+            .begin_link(bottleneck.into())
+            .map_err(RunError::Venue)?;
         if let Some(rivals) = self.scenario.rivals {
             let rtt = self.scenario.path.median_rtt();
             (self.venue.add_rivals(rivals, self.start, rtt)).map_err(RunError::Venue)?;

@@ -7,12 +7,12 @@ use std::path::Path;
 use std::time::Duration;
 
 use punctual_policy::PolicyKind;
-use punctual_proto::{Uplink, WhenLate};
+use punctual_proto::{Uplink, WhenLate, limits};
 
 use super::error::{self, Refusal, ScenarioError};
 use super::{Traffic, check};
 use crate::channel::PathSpec;
-use crate::world::Forward;
+use crate::world::{Forward, LinkSpec};
 
 /// Several streams in many sessions, over one network.
 #[derive(Debug, Clone)]
@@ -49,6 +49,14 @@ pub struct Scenario {
     pub streams: Vec<StreamSpec>,
 }
 
+impl Scenario {
+    /// Largest UDP payload of a session.
+    pub(super) fn datagram_max(&self) -> u16 {
+        let by_mtu = self.mtu.unwrap_or(u16::MAX) - limits::UDP_IP_HEADER as u16;
+        by_mtu.min(limits::MTU_MAX)
+    }
+}
+
 /// A shared link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bottleneck {
@@ -58,6 +66,16 @@ pub struct Bottleneck {
     pub queue_bytes: u64,
     /// Packets that find so many bytes waiting are marked; None: nothing is.
     pub ecn_mark_bytes: Option<u64>,
+}
+
+impl From<Bottleneck> for LinkSpec {
+    fn from(bottleneck: Bottleneck) -> Self {
+        Self {
+            rate_bits_per_second: bottleneck.bits_per_second,
+            queue_bytes: bottleneck.queue_bytes,
+            ecn_mark_bytes: bottleneck.ecn_mark_bytes,
+        }
+    }
 }
 
 /// Other traffic through the shared link.

@@ -1,13 +1,15 @@
 //! What became of the messages of a stream, in all its sessions: told by the runner, judged by the world's clock.
 //!
 //! In: what was sent, what arrived, what the protocol says of it. Out: [`StreamTally::result`], at any time. A tally holds each
-//! message (24 bytes), so tallies of several seeds can be merged and still give exact quantiles and honest intervals.
+//! message (40 bytes), so tallies of several seeds can be merged and still give exact quantiles and honest intervals.
 
 use std::time::Duration;
 
 use punctual_proto::{MessageId, MissReason, Outcome, Piece};
 
-use super::{Pattern, StreamSpec, stamp};
+use super::{Fates, Pattern, Scenario, StreamSpec, stamp};
+use crate::channel::Direction;
+use crate::genie::{Genie, Limit, Parcel};
 use crate::stats::Latencies;
 use crate::world::Moment;
 
@@ -165,6 +167,9 @@ pub(super) struct Message {
     id: MessageId,
     sent_at: Moment,
     latency_us: u32,
+    pub(super) bytes: u32,
+    /// What no sender could have beaten; of streams with a deadline, once the run is over.
+    pub(super) limit: Option<Limit>,
     pub(super) fate: Fate,
     /// Sent before the measuring began: reported apart.
     pub(super) is_early: bool,
@@ -220,6 +225,8 @@ impl StreamTally {
             id,
             sent_at: at,
             latency_us: NEVER,
+            bytes: u32::try_from(bytes).unwrap_or(u32::MAX),
+            limit: None,
             fate: Fate::Unsettled,
             is_early: at < self.from && !is_bulk,
         });
@@ -291,6 +298,24 @@ impl StreamTally {
     pub fn is_waiting(&self) -> bool {
         let mut messages = self.flows.iter().flat_map(|flow| &flow.messages);
         messages.any(|message| message.fate == Fate::Unsettled)
+    }
+
+    /// Finds out what no sender could have beaten over the sessions' own paths (a shared link is left out, so that the limits are on
+    /// the generous side). Nothing to do without a deadline. A million messages take about a second.
+    pub(super) fn find_limits(&mut self, scenario: &Scenario, seed: u64, fates: Fates) {
+        let Some(deadline) = self.spec.deadline else {
+            return;
+        };
+        let datagram_max = scenario.datagram_max();
+        for (path, flow) in (fates.first_path..).zip(&mut self.flows) {
+            let mut genie = Genie::new(&scenario.path, Direction::Forward, seed, path);
+            let messages = flow.messages.iter_mut();
+            for message in messages.filter(|message| message.is_counted() && !message.is_early) {
+                let at = message.sent_at.after(fates.before);
+                let parcel = Parcel::of(message.bytes as usize, None, datagram_max);
+                message.limit = Some(genie.limit(at, deadline, parcel));
+            }
+        }
     }
 
     /// Adds another run of the same stream with another seed.

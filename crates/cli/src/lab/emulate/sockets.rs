@@ -15,7 +15,7 @@ use punctual_lab::emulator::{
     Cable, Capture, Downloads, DropLog, Emulator, EmulatorOptions, Namespace, Report, Site,
     give_up_precedence, take_precedence,
 };
-use punctual_lab::scenario::{RivalFigures, Rivals, Scenario, Venue};
+use punctual_lab::scenario::{Fates, RivalFigures, Rivals, Scenario, Venue};
 use punctual_lab::stats::Latencies;
 use punctual_lab::world::{Forward, Happening, HostId, LinkFigures, LinkSpec, Moment, Traffic};
 use punctual_net::clock::Clock;
@@ -199,6 +199,15 @@ fn no_socket(why: &BindError) -> Failure {
 
 impl Venue for Sockets {
     type Error = Failure;
+
+    fn fates(&self) -> Fates {
+        let now = Instant::now();
+        let network = now.saturating_duration_since(self.emulator.began());
+        Fates {
+            first_path: 0,
+            before: network.saturating_sub(Duration::from_nanos(self.clock.nanos_at(now))),
+        }
+    }
 
     fn aead(&self) -> Arc<dyn Aead> {
         Arc::new(AwsLc)

@@ -174,7 +174,10 @@ fn play(
 ) -> Result<Row, Failure> {
     let rtt = network.path.median_rtt();
     let deadline = args.deadline_ms.unwrap_or_else(|| default_deadline(rtt));
-    let arena = args.arena(network.paths(args.flows), network.mtu, deadline, rtt);
+    let arena = Arena {
+        link: network.link,
+        ..args.arena(network.paths(args.flows), network.mtu, deadline, rtt)
+    };
     let mut heats = Vec::new();
     for names in args.heats() {
         let arms = arms::by_names(&names)?;

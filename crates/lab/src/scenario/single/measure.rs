@@ -75,6 +75,10 @@ impl<V: Venue> Stage<'_, V> {
 
     /// The numbers of the run.
     pub(super) fn finish(mut self) -> (Single, V) {
+        let fates = self.venue.fates();
+        for tally in &mut self.tallies {
+            tally.find_limits(self.scenario, self.seed, fates);
+        }
         let (mut headers, mut payload) = (0, 0);
         for end in &self.ends {
             let endpoint = self.venue.endpoint(end.sender);

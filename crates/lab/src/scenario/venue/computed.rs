@@ -10,7 +10,7 @@ use punctual_proto::crypto::Aead;
 use punctual_proto::{Endpoint, EndpointConfig, Instant};
 
 use super::super::{Rivals, Scenario};
-use super::{RivalFigures, Venue};
+use super::{Fates, RivalFigures, Venue};
 use crate::channel::PathSpec;
 use crate::rival::PACKET_BYTES;
 use crate::world::{
@@ -48,6 +48,14 @@ impl<'a> Computed<'a> {
 
 impl Venue for Computed<'_> {
     type Error = Infallible;
+
+    fn fates(&self) -> Fates {
+        // Hosts and their paths have the same numbers; the server is the first.
+        Fates {
+            first_path: 1,
+            before: Duration::ZERO,
+        }
+    }
 
     fn aead(&self) -> Arc<dyn Aead> {
         Arc::new(LabAead)

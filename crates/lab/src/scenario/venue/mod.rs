@@ -23,6 +23,9 @@ pub trait Venue {
     /// Why it cannot go on.
     type Error;
 
+    /// When and where the fates of this venue's packets begin.
+    fn fates(&self) -> Fates;
+
     /// What seals packets here.
     fn aead(&self) -> Arc<dyn Aead>;
 
@@ -109,6 +112,15 @@ pub trait Venue {
     /// # Errors
     /// When it cannot go on.
     fn rivals(&mut self) -> Result<RivalFigures, Self::Error>;
+}
+
+/// How a venue's time and clients relate to its channels: for asking what could have become of messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fates {
+    /// The first client's path, as channels are numbered; the next client's is one more.
+    pub first_path: u32,
+    /// How long the channels had been there when the venue's time began.
+    pub before: Duration,
 }
 
 /// What rivals did.
