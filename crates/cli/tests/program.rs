@@ -106,6 +106,42 @@ fn curves_are_drawn_and_written() {
     let _ = (fs::remove_file(html), fs::remove_file(svg));
 }
 
+#[test]
+fn a_policy_is_explained() {
+    let (html, svg) = (scratch("why.html"), scratch("why.svg"));
+    let path = "--rtt-ms 60 --loss 0.05 --deadline-ms 150 --symbols 4 --messages 2000 --sessions 2";
+    let files = format!("--html {} --svg {}", html.display(), svg.display());
+    let output = punctual(&format!("policy explain {path} {files}"));
+    let text = String::from_utf8(output.stdout).expect("text");
+    for part in [
+        "What is sent when",
+        "A miss is worth",
+        "without spacing",
+        "at least",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    for (file, end) in [(&html, "</html>\n"), (&svg, "</svg>\n")] {
+        let written = fs::read_to_string(file).expect("written");
+        assert!(written.ends_with(end));
+    }
+    let told = json(&format!("policy explain {path} --json"));
+    let decisions = told["decisions"].as_array().expect("a list");
+    let first = &decisions[0];
+    assert_eq!((&first["round"], &first["needed"]), (&1.into(), &4.into()));
+    // What is sent saves more than it is, and what is not sent would not.
+    let number = |field: &str| first[field].as_f64().expect("a number");
+    assert!(
+        number("last_saves") >= 1.0 && number("next_would_save") <= 1.0,
+        "{first}"
+    );
+    assert_eq!(told["policies"].as_array().map(Vec::len), Some(10));
+    assert!(told["seen"]["miss_price_symbols"].is_number(), "{told}");
+    let exact = json(&format!("policy explain {path} --policy exact --json"));
+    assert!(exact["decisions"][0]["last_saves"].is_null());
+    let _ = (fs::remove_file(html), fs::remove_file(svg));
+}
+
 const SMALL: &str = "--messages 400 --sessions 20 --policy exact,fixed:1";
 
 #[test]

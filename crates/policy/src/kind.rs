@@ -3,10 +3,11 @@
 use core::hash::{Hash, Hasher};
 use core::{fmt, str::FromStr};
 
+use crate::Part;
 use crate::limits::MISS_TARGET_MIN;
 
 /// Which policy; parsed from and printed as `retransmit`, `fixed(1)` (also read: `fixed:1`), `hairpin` or `hairpin(0.001)` with a
-/// [`ParityPrice`] of one's own, `pangolin`, `exact`, `steered`.
+/// [`ParityPrice`] of one's own, `pangolin`, `exact`, `steered`, `steered-without(spacing)` with any [`Part`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum PolicyKind {
@@ -23,6 +24,8 @@ pub enum PolicyKind {
     /// Least symbols at a price, which is steered by what was achieved: [`crate::Steered`]. The default until something beats it.
     #[default]
     Steered,
+    /// The same without one of its parts: [`crate::Without`].
+    SteeredWithout(Part),
 }
 
 /// What sending as many repair symbols as there are source symbols is worth to `hairpin`, in misses: its hand-set multiplier.
@@ -68,12 +71,14 @@ impl Hash for ParityPrice {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ParsePolicyKindError {
-    /// None of `retransmit`, `fixed(N)`, `hairpin`, `hairpin(PRICE)`, `pangolin`, `exact`, `steered`.
+    /// None of `retransmit`, `fixed(N)`, `hairpin`, `hairpin(PRICE)`, `pangolin`, `exact`, `steered`, `steered-without(PART)`.
     UnknownName,
     /// `fixed` without a count of repair symbols within 0..=255, such as `fixed(1)`.
     RepairCount,
     /// `hairpin` with something behind it that is no price within 1e-9..=1, such as `hairpin(0.0001)`.
     Price,
+    /// `steered-without` with something behind it that is no [`Part`].
+    Part,
 }
 
 impl fmt::Display for PolicyKind {
@@ -86,6 +91,7 @@ impl fmt::Display for PolicyKind {
             Self::Pangolin => f.pad("pangolin"),
             Self::Exact => f.pad("exact"),
             Self::Steered => f.pad("steered"),
+            Self::SteeredWithout(part) => write!(f, "steered-without({part})"),
         }
     }
 }
@@ -101,6 +107,12 @@ impl FromStr for PolicyKind {
             "exact" => return Ok(Self::Exact),
             "steered" => return Ok(Self::Steered),
             _ => {}
+        }
+        if let Some(part) = text.strip_prefix("steered-without") {
+            let part = argument(part).and_then(Part::by_name);
+            return part
+                .map(Self::SteeredWithout)
+                .ok_or(ParsePolicyKindError::Part);
         }
         if let Some(count) = text.strip_prefix("fixed") {
             let count = argument(count).and_then(|count| count.parse().ok());
@@ -135,6 +147,9 @@ impl fmt::Display for ParsePolicyKindError {
             ),
             Self::Price => f.write_str(
                 "hairpin takes the price of parity within 1e-9..=1, such as hairpin(0.0001), or nothing",
+            ),
+            Self::Part => f.write_str(
+                "steered-without takes steering, level, spacing, arrival, silence or waiting, such as steered-without(spacing)",
             ),
         }
     }

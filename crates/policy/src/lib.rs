@@ -4,7 +4,7 @@
 //! transmission opportunity. Each round a [`Policy`] sees the *deficit* (symbols still needed) and answers how many symbols to
 //! send now, so that the share of messages that miss their deadline stays below the *miss target* at the least cost.
 //!
-//! The policies: [`Exact`] (the default), [`Pangolin`] (the paper's), [`Retransmit`], [`Fixed`] and [`Hairpin`] (what these are
+//! The policies: [`Steered`] (the default), [`Exact`], [`Pangolin`] (the paper's), [`Retransmit`], [`Fixed`] and [`Hairpin`] (what these are
 //! compared with). A [`Library`] holds one kind for all miss targets of an endpoint:
 //!
 //! ```
@@ -25,7 +25,7 @@
 //! ```
 //!
 //! In: `situation` (what a policy sees), `loss` (bins). Tables: `table` (packed, one k), `by_k` and `shelf` (all k, built when wanted),
-//! `stopgap` (what serves until then). Out: `predict` (what following a policy leads to). `solve` makes the tables.
+//! `stopgap` (what serves until then). Out: `predict` (what following a policy leads to), `plan` (its decisions one by one). `solve` makes the tables.
 //!
 //! This crate is pure: no clock, no socket, no randomness of its own. Everything here runs without `std`; the solver that
 //! fills the tables is behind the feature `solve` (on by default; only its `table_summary` reads a clock). Maths beyond
@@ -48,6 +48,7 @@ mod library;
 mod limits;
 mod loss;
 mod pangolin;
+mod plan;
 mod policy;
 mod predict;
 mod price;
@@ -72,10 +73,11 @@ pub use limits::{
     FLIGHT_MAX, LOSS_MAX, MISS_TARGET_MIN, MISS_TARGETS_MAX, ROUNDS_MAX, SOURCE_SYMBOLS_MAX,
 };
 pub use pangolin::Pangolin;
+pub use plan::{Step, plan};
 pub use policy::{Deficit, Policy};
 pub use predict::{Prediction, expected_cost, predict, predict_miss};
 pub use price::Price;
 pub use retransmit::Retransmit;
 pub use situation::{Action, Burst, Situation};
-pub use steered::{COST_CAP, Steered};
+pub use steered::{COST_CAP, Part, Steered, Without};
 pub use steering::Steering;

@@ -4,7 +4,7 @@ use once_cell::race::OnceBox;
 
 use crate::limits::{MISS_TARGET_MIN, MISS_TARGETS_MAX};
 use crate::{
-    Exact, Fixed, Hairpin, Pangolin, ParityPrice, Policy, PolicyKind, Retransmit, Steered,
+    Exact, Fixed, Hairpin, Pangolin, ParityPrice, Policy, PolicyKind, Retransmit, Steered, Without,
 };
 
 /// Policies of one kind by miss target, shared by sessions and threads.
@@ -32,6 +32,7 @@ enum Tables {
     Pangolin(Pangolin),
     Exact(Exact),
     Steered(Steered),
+    Without(Without),
 }
 
 impl Library {
@@ -72,9 +73,10 @@ impl Library {
             PolicyKind::Retransmit => &Retransmit,
             PolicyKind::Fixed(_) => &self.fixed,
             PolicyKind::Hairpin(_) => &self.hairpin,
-            PolicyKind::Pangolin | PolicyKind::Exact | PolicyKind::Steered => {
-                self.kept(miss_target).policy()
-            }
+            PolicyKind::Pangolin
+            | PolicyKind::Exact
+            | PolicyKind::Steered
+            | PolicyKind::SteeredWithout(_) => self.kept(miss_target).policy(),
         }
     }
 
@@ -127,7 +129,10 @@ impl Library {
         let build: &dyn Fn(u8) -> usize = match self.kind {
             PolicyKind::Retransmit | PolicyKind::Fixed(_) => return,
             PolicyKind::Hairpin(_) => &|k| self.hairpin.build(k),
-            PolicyKind::Pangolin | PolicyKind::Exact | PolicyKind::Steered => {
+            PolicyKind::Pangolin
+            | PolicyKind::Exact
+            | PolicyKind::Steered
+            | PolicyKind::SteeredWithout(_) => {
                 let kept = self.kept(miss_target);
                 &|k| kept.build(k)
             }
@@ -144,6 +149,10 @@ impl Kept {
         let tables = match kind {
             PolicyKind::Pangolin => Tables::Pangolin(Pangolin::new(miss_target).expect(within)),
             PolicyKind::Steered => Tables::Steered(Steered::new(miss_target).expect(within)),
+            PolicyKind::SteeredWithout(part) => Tables::Without(Without {
+                policy: Steered::new(miss_target).expect(within),
+                part,
+            }),
             _ => Tables::Exact(Exact::new(miss_target).expect(within)),
         };
         alloc::boxed::Box::new(Self {
@@ -157,6 +166,7 @@ impl Kept {
             Tables::Pangolin(pangolin) => pangolin,
             Tables::Exact(exact) => exact,
             Tables::Steered(steered) => steered,
+            Tables::Without(without) => without,
         }
     }
 
@@ -164,7 +174,10 @@ impl Kept {
         match &self.tables {
             Tables::Pangolin(pangolin) => pangolin.wanted() != 0,
             Tables::Exact(exact) => exact.wanted() != 0,
-            Tables::Steered(steered) => steered.is_wanting(),
+            Tables::Steered(steered)
+            | Tables::Without(Without {
+                policy: steered, ..
+            }) => steered.is_wanting(),
         }
     }
 }
@@ -176,7 +189,10 @@ impl Kept {
             Tables::Pangolin(pangolin) => pangolin.build(source_symbols),
             Tables::Exact(exact) => exact.build(source_symbols),
             // One table serves all k.
-            Tables::Steered(steered) => steered.build_all(),
+            Tables::Steered(steered)
+            | Tables::Without(Without {
+                policy: steered, ..
+            }) => steered.build_all(),
         }
     }
 
@@ -184,7 +200,10 @@ impl Kept {
         match &self.tables {
             Tables::Pangolin(pangolin) => pangolin.build_wanted(),
             Tables::Exact(exact) => exact.build_wanted(),
-            Tables::Steered(steered) => steered.build_wanted(),
+            Tables::Steered(steered)
+            | Tables::Without(Without {
+                policy: steered, ..
+            }) => steered.build_wanted(),
         }
     }
 }

@@ -91,6 +91,17 @@ impl Situation {
     }
 }
 
+impl Burst {
+    /// A path of so much loss as moments that are bad or good, a bad one taking everything, a good one symbols one by one: the share of
+    /// bad moments, and the probability that a symbol is lost in a good one.
+    #[must_use]
+    pub fn moments(&self, loss: f64) -> (f64, f64) {
+        let bad = loss * f64::from(self.correlation).clamp(0.0, 1.0);
+        let lost_when_good = (loss - bad) / (1.0 - bad).max(f64::MIN_POSITIVE);
+        (bad, lost_when_good)
+    }
+}
+
 /// What a policy answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Action {

@@ -39,6 +39,9 @@ mod workload;
 
 use crate::failure::Failure;
 
+pub(crate) use network::Additions;
+pub(crate) use path::PathArgs;
+
 /// Measure policies over a simulated or a recorded network, in virtual time: exact clocks, and the same run each time.
 #[derive(clap::Subcommand)]
 pub(crate) enum Command {

@@ -12,7 +12,7 @@ use crate::values;
 /// Faults and limits, in both directions; of the numbers above or of a profile or recording what is given here takes the place.
 #[derive(clap::Args)]
 #[command(next_help_heading = "Network, added to both directions")]
-pub(super) struct Additions {
+pub(crate) struct Additions {
     /// Every packet takes up to this much longer, on its own: reorders.
     #[arg(long, value_name = "MS", value_parser = values::millis)]
     jitter_ms: Option<Duration>,
@@ -38,7 +38,7 @@ pub(super) struct Additions {
 
 impl Additions {
     /// The path with what the flags add.
-    pub(super) fn apply(&self, mut path: PathSpec) -> PathSpec {
+    pub(crate) fn apply(&self, mut path: PathSpec) -> PathSpec {
         for channel in [&mut path.forward, &mut path.backward] {
             self.add_to(Arc::make_mut(channel));
         }

@@ -15,7 +15,7 @@ use crate::values::{self, DelayShape};
 /// The path, in numbers or by name.
 #[derive(clap::Args)]
 #[command(next_help_heading = "Network")]
-pub(super) struct PathArgs {
+pub(crate) struct PathArgs {
     /// Mean round-trip time.
     #[arg(long, value_name = "MS", default_value = "250", value_parser = values::millis)]
     rtt_ms: Duration,
@@ -47,7 +47,7 @@ pub(super) struct PathArgs {
 
 impl PathArgs {
     /// The path that is described.
-    pub(super) fn path(&self) -> Result<PathSpec, Failure> {
+    pub(crate) fn path(&self) -> Result<PathSpec, Failure> {
         match self.profile {
             Some(profile) => Ok(profile.path()),
             None => self.spec(),

@@ -1,6 +1,7 @@
-//! `punctual policy`: what redundancy costs, from the solver alone; no network is involved.
+//! `punctual policy`: what redundancy costs, from the solver alone (`explain.rs` also plays it over a path, in virtual time).
 
 mod curve;
+mod explain;
 mod solve;
 mod table;
 
@@ -12,6 +13,7 @@ pub(crate) enum Command {
     Solve(solve::Args),
     Table(table::Args),
     Curve(curve::Args),
+    Explain(Box<explain::Args>),
 }
 
 /// Runs the command.
@@ -20,5 +22,6 @@ pub(crate) fn run(command: Command) -> Result<(), Failure> {
         Command::Solve(args) => solve::run(args),
         Command::Table(args) => table::run(args),
         Command::Curve(args) => curve::run(args),
+        Command::Explain(args) => explain::run(*args),
     }
 }

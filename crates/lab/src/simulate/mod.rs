@@ -15,8 +15,10 @@ use std::time::Duration;
 pub use fates::{LateCause, MessageFate};
 pub use libraries::Libraries;
 pub use options::{OptionsError, SimulateOptions};
-use punctual_policy::Library;
-use punctual_proto::{EndpointConfig, Event, SendOptions, ServerConfig, ServerKey, SessionId};
+use punctual_policy::{Library, Situation};
+use punctual_proto::{
+    Endpoint, EndpointConfig, Event, SendOptions, ServerConfig, ServerKey, SessionId, StreamId,
+};
 pub use tally::PolicyResult;
 use tally::Tally;
 
@@ -184,6 +186,7 @@ impl<'a> Run<'a> {
                 return None;
             }
         }
+        let outlook = self.outlook(send_options);
         let end = self.world.now().after(DRAIN);
         while self.tally.is_waiting() && self.world.now() < end {
             let next = self.world.now().after(Duration::from_millis(100));
@@ -197,7 +200,19 @@ impl<'a> Run<'a> {
             .iter()
             .filter_map(|&session| self.world.endpoint(self.server).session_stats(session));
         let kind = self.policies.kind();
-        Some(self.tally.result(kind, self.options, limits, stats))
+        Some(PolicyResult {
+            outlook,
+            ..self.tally.result(kind, self.options, limits, stats)
+        })
+    }
+
+    /// What the policy would be shown of the first session's next message.
+    fn outlook(&mut self, options: SendOptions) -> Option<Situation> {
+        let (session, bytes) = (*self.sessions.first()?, self.options.message_bytes);
+        let ask = |endpoint: &mut Endpoint, now| {
+            endpoint.situation(now, session, StreamId::DEFAULT, bytes, &options)
+        };
+        self.world.with_endpoint(self.server, ask).ok()
     }
 
     /// Runs until every client is in, for as long as one may take; returns when and over which path each session will send.

@@ -1,6 +1,6 @@
 //! Who arrived when, by the world's clock.
 
-use punctual_policy::PolicyKind;
+use punctual_policy::{PolicyKind, Situation};
 use punctual_proto::{MessageId, Outcome, SessionId, SessionStats};
 
 use super::fates::{Fates, MessageFate};
@@ -33,6 +33,8 @@ pub struct PolicyResult {
     pub latencies: Latencies,
     /// What no sender could have beaten.
     pub floors: Floors,
+    /// What the policy would be shown before one message more of the first session, when the last was sent: how it sees the path.
+    pub outlook: Option<Situation>,
     /// What became of each message, by number; empty unless [`SimulateOptions::keeps_fates`].
     pub fates: Vec<MessageFate>,
 }
@@ -164,6 +166,7 @@ impl Tally {
             summary,
             latencies: self.latencies,
             floors: limits.floors,
+            outlook: None,
             fates: fates.unwrap_or_default(),
         }
     }

@@ -103,7 +103,12 @@ pub fn solve(kind: PolicyKind, problem: &Problem) -> Result<Solution, OutOfRange
         PolicyKind::Retransmit => with_repair(problem, 0),
         PolicyKind::Fixed(repair) => with_repair(problem, repair),
         PolicyKind::Hairpin(price) => with_layers(problem, price),
-        PolicyKind::Pangolin | PolicyKind::Exact | PolicyKind::Steered if problem.is_trivial() => {
+        PolicyKind::Pangolin
+        | PolicyKind::Exact
+        | PolicyKind::Steered
+        | PolicyKind::SteeredWithout(_)
+            if problem.is_trivial() =>
+        {
             with_repair(problem, 0)
         }
         PolicyKind::Pangolin => {
@@ -111,8 +116,8 @@ pub fn solve(kind: PolicyKind, problem: &Problem) -> Result<Solution, OutOfRange
             let (expected_symbols, miss_probability) = (dear.cost, dear.miss);
             mixture(problem, expected_symbols, miss_probability, &[(1.0, &dear)])
         }
-        // At one loss and one number of rounds, steering ends at the same mixture.
-        PolicyKind::Exact | PolicyKind::Steered => {
+        // At one loss and one number of rounds, steering ends at the same mixture, with all parts or some: none but the price counts here.
+        PolicyKind::Exact | PolicyKind::Steered | PolicyKind::SteeredWithout(_) => {
             let found = optimum(&game(Rule::MustDeliver), problem);
             let (cost, miss) = (found.mixed_cost(), found.mixed_miss());
             let parts = [

@@ -21,6 +21,7 @@
 pub(crate) mod grid;
 mod spacing;
 pub(crate) mod tables;
+mod without;
 
 use core::time::Duration;
 
@@ -30,6 +31,7 @@ use crate::{Action, OutOfRange, Policy, Price, Situation, chance, stopgap};
 use grid::{DEFICITS, PRICES, ROUNDS};
 use spacing::Task;
 use tables::{PriceTable, SHELF};
+pub use without::{Part, Without};
 
 /// Most symbols sent for each source symbol of a block; and as many more for the block.
 pub const COST_CAP: u16 = 8;
@@ -70,6 +72,25 @@ impl Steered {
     #[must_use]
     pub fn is_wanting(&self) -> bool {
         SHELF.is_wanting()
+    }
+
+    /// What sending `symbols` now comes to: symbols, these included, and misses at the situation's price (in symbols), if all that follows
+    /// is decided by this policy. The best choice has the least of it. `None` without a table, and when nothing is missing.
+    ///
+    /// For explaining a decision: all unaccounted symbols are taken for lost. O(deficit), in a last round with bursts O(deficit x symbols).
+    #[must_use]
+    pub fn worth(&self, situation: &Situation, symbols: u16) -> Option<f64> {
+        if situation.rounds_left == 0 || situation.deficit == 0 {
+            return None;
+        }
+        let state = self.state(situation)?;
+        let (rounds_left, _) = state.rounds_worth_having();
+        let task = state.last_flight(cost_cap(situation));
+        Some(if rounds_left == 1 && task.is_bursty() {
+            task.worth(symbols)
+        } else {
+            state.worth(rounds_left, symbols)
+        })
     }
 
     /// The price of the situation, or the one at which blocks like this just meet the target.
@@ -265,6 +286,17 @@ impl State<'_> {
             self.table
                 .value(entry + usize::from(deficit).min(DEFICITS) - 1),
         )
+    }
+
+    /// Symbols and misses that follow from sending so many now, with so many rounds left.
+    fn worth(&self, rounds_left: u16, symbols: u16) -> f64 {
+        let deficit = u16::from(self.situation.deficit).min(DEFICITS as u16);
+        let loss = chance::loss_within_bounds(self.situation.loss_mean);
+        let mut worth = f64::from(symbols);
+        chance::arrivals_below(symbols, 1.0 - loss, deficit, |arrived, chance| {
+            worth += chance * self.value(rounds_left - 1, deficit - arrived);
+        });
+        worth
     }
 
     /// How many of the rounds left to use, and how long this one then waits for answers.

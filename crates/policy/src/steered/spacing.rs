@@ -4,6 +4,7 @@
 //! meet different moments (research/fec.md, E6: with bursts of 5 ms and one round, four symbols need more than 200 back to back
 //! for one miss in a thousand, 9 at 5 ms, 6 at 20 ms). Beyond [`INDEPENDENT`] bursts' lengths nothing is gained.
 
+use core::ops::RangeInclusive;
 use core::time::Duration;
 
 use crate::Burst;
@@ -49,16 +50,14 @@ impl Task {
 
     /// The flight with the least symbols and misses. O(deficit x symbols) for each of a dozen spacings.
     pub(crate) fn best(&self) -> Spread {
-        let together = self.best_at(Duration::ZERO, self.cap);
+        let together = self.best_at(Duration::ZERO, 1..=self.cap);
         let mut best = together;
-        let far = self.burst.lasts.saturating_mul(INDEPENDENT);
         for beyond in BEYOND {
             let symbols = (u16::from(self.deficit) + beyond).max(2);
             if symbols > self.cap {
                 break;
             }
-            let spacing = (self.slack / u32::from(symbols - 1)).min(far);
-            let spread = self.best_at(spacing, symbols);
+            let spread = self.best_at(self.spacing_of(symbols), 1..=symbols);
             if self.value(&spread) + WORTH < self.value(&best) {
                 best = spread;
             }
@@ -66,12 +65,32 @@ impl Task {
         best
     }
 
+    /// Symbols and misses (in symbols) of a flight of so many, at its best spacing.
+    pub(crate) fn worth(&self, symbols: u16) -> f64 {
+        let spacings = [Duration::ZERO, self.spacing_of(symbols.max(2))];
+        let least = symbols.max(u16::from(self.deficit));
+        let values = spacings.map(|spacing| {
+            let spread = self.best_at(spacing, least..=least);
+            self.value(&spread)
+        });
+        match symbols < u16::from(self.deficit) {
+            true => f64::from(symbols) + self.price,
+            false => values[0].min(values[1]),
+        }
+    }
+
+    /// The time between so many symbols, at least 2: as far apart as helps, and the slack allows.
+    fn spacing_of(&self, symbols: u16) -> Duration {
+        let far = self.burst.lasts.saturating_mul(INDEPENDENT);
+        (self.slack / u32::from(symbols - 1)).min(far)
+    }
+
     fn value(&self, spread: &Spread) -> f64 {
         f64::from(spread.symbols) + self.price * spread.miss
     }
 
-    /// The best number of symbols, at least the deficit and at most `most`, at this spacing.
-    fn best_at(&self, spacing: Duration, most: u16) -> Spread {
+    /// The best number of symbols within `counts`, at least the deficit, at this spacing.
+    fn best_at(&self, spacing: Duration, counts: RangeInclusive<u16>) -> Spread {
         const COUNTS: usize = SOURCE_SYMBOLS_MAX as usize;
         let needed = usize::from(self.deficit.clamp(1, SOURCE_SYMBOLS_MAX));
         let moments = Moments::new(self);
@@ -82,7 +101,7 @@ impl Task {
         good[0] = 1.0 - bad[0];
         let mut complete = 0.0;
         let mut best: Option<Spread> = None;
-        for symbols in 1..=most.max(needed as u16) {
+        for symbols in 1..=(*counts.end()).max(needed as u16) {
             for count in (0..needed).rev() {
                 if symbols > 1 {
                     let turned = bad[count] * (1.0 - stays_bad);
@@ -99,7 +118,7 @@ impl Task {
                     good[count + 1] += arrives;
                 }
             }
-            if usize::from(symbols) < needed {
+            if usize::from(symbols) < needed || symbols < *counts.start() {
                 continue;
             }
             let spread = Spread {
@@ -135,12 +154,11 @@ struct Moments {
 
 impl Moments {
     fn new(task: &Task) -> Self {
-        let bad_when_lost = f64::from(task.burst.correlation).clamp(0.0, 1.0);
-        let bad = task.loss * bad_when_lost;
+        let (bad, lost_when_good) = task.burst.moments(task.loss);
         Self {
             bad,
-            lost_when_good: (task.loss - bad) / (1.0 - bad).max(f64::MIN_POSITIVE),
-            bad_when_lost,
+            lost_when_good,
+            bad_when_lost: f64::from(task.burst.correlation).clamp(0.0, 1.0),
             lasts: task.burst.lasts,
         }
     }
@@ -200,7 +218,7 @@ mod tests {
         let best = bursty.best();
         assert!(best.miss < 1e-3 && best.symbols <= 8, "{best:?}");
         assert!(best.spacing >= Duration::from_millis(10), "{best:?}");
-        let together = bursty.best_at(Duration::ZERO, 250);
+        let together = bursty.best_at(Duration::ZERO, 1..=250);
         assert!(
             together.miss > 1e-3 || together.symbols > 40,
             "{together:?}"

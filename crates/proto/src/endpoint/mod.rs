@@ -19,13 +19,14 @@ use alloc::vec::Vec;
 use core::net::SocketAddr;
 
 pub use config::{ConfigError, EndpointConfig, Promise, ServerConfig, ThinStreams, Uplink};
+use punctual_policy::Situation;
 
 use crate::handshake::{ConnectToken, CookieJar, Entropy};
 use crate::pool::Pool;
 use crate::session::{
     CloseCode, CloseReason, Commons, Event, PathReport, SendError, Session, SessionStats, Shared,
 };
-use crate::stream::{Forecast, SendOptions};
+use crate::stream::{Forecast, SendOptions, StreamId};
 use crate::time::{Instant, earliest};
 use crate::wire::{ConnectionId, Header, Kind, classify};
 use admission::Admissions;
@@ -405,6 +406,25 @@ impl Endpoint {
     ) -> Result<Forecast, SendError> {
         self.with_session(session, |session, shared| {
             session.forecast(now, len, options, shared)
+        })
+        .unwrap_or(Err(SendError::Closed { why: None }))
+    }
+
+    /// What the policy would be shown before the first flight of a message of `len` bytes of a stream now (of its first block): for
+    /// explaining what is sent and why.
+    ///
+    /// # Errors
+    /// As [`Endpoint::send`], except for full queues and streams that are not open.
+    pub fn situation(
+        &mut self,
+        now: Instant,
+        session: SessionId,
+        stream: StreamId,
+        len: usize,
+        options: &SendOptions,
+    ) -> Result<Situation, SendError> {
+        self.with_session(session, |session, shared| {
+            session.situation_of(now, stream, len, options, shared)
         })
         .unwrap_or(Err(SendError::Closed { why: None }))
     }

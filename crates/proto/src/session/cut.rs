@@ -326,6 +326,26 @@ impl Session {
         })
     }
 
+    /// What the policy would be shown before the first flight of a message of `len` bytes of a stream now: of its first block.
+    pub(crate) fn situation_of(
+        &mut self,
+        now: Instant,
+        stream: StreamId,
+        len: usize,
+        options: &SendOptions,
+        shared: &Shared<'_>,
+    ) -> Result<Situation, SendError> {
+        check(len, options)?;
+        let wait = self.queue_delay(options.within.is_some());
+        let time_left = options.within.map(|within| within.saturating_sub(wait));
+        let (plan, _) = self.plan_message(now, len, time_left, options, shared);
+        Ok(Situation {
+            draw: draw(self.traffic.outbox.next_id()),
+            price: self.price(stream, options.miss_target(), shared),
+            ..plan.situation(now, time_left.unwrap_or(Duration::MAX), self)
+        })
+    }
+
     /// How long what is queued before a new message takes to leave, at the present rate. Messages with a deadline wait for
     /// others with one.
     pub(super) fn queue_delay(&self, has_deadline: bool) -> Duration {

@@ -1,0 +1,183 @@
+//! `punctual policy explain`: what a policy sends over a path for a promise: when, why, and what each of its parts buys.
+//!
+//! What is sent and why is the policy's answer to what the shipping protocol shows it after a run over the path, in virtual time; what the
+//! parts buy is what comes of runs without them. `decisions.rs` has the first, `tell.rs` writes all of it.
+
+mod decisions;
+mod tell;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use punctual_lab::channel::PathSpec;
+use punctual_lab::simulate::{PolicyResult, SimulateOptions, simulate};
+use punctual_lab::trace::{PathOptions, Trace};
+use punctual_policy::{Part, PolicyKind};
+
+use crate::failure::Failure;
+use crate::lab::{Additions, PathArgs};
+use crate::output::OutputFile;
+use crate::progress::Progress;
+use crate::values;
+use decisions::Decisions;
+
+/// Explain what is sent over a path for a promise: when, why, and what each part of the policy buys.
+///
+/// The shipping protocol sends messages over the path in virtual time; then the policy is asked what it would do with one more, and the same
+/// is done again without each of its parts, and with other policies.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Example:\n  punctual policy explain --rtt-ms 60 --loss 0.03 --burst-ms 20 --deadline-ms 150 --symbols 4 --html why.html"
+)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    path: PathArgs,
+    /// A recording instead of the numbers above, as `punctual lab replay` reads them.
+    #[arg(long, value_name = "FILE", help_heading = "Network",
+        conflicts_with_all = ["rtt_ms", "split", "loss", "loss_back", "burst_ms", "delay", "coherence_ms", "profile"])]
+    trace: Option<PathBuf>,
+    #[command(flatten)]
+    additions: Additions,
+    #[command(flatten)]
+    promise: Promise,
+    /// Write the plot and the tables as a page.
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    html: Option<PathBuf>,
+    /// Write the plot as a picture.
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    svg: Option<PathBuf>,
+    /// Print one JSON object: `settings`; `seen`, what the protocol has learned of the path; `decisions`, a list of {`round`, `at_ms`,
+    /// `needed`, `probability`, `symbols`, `spacing_ms`, `wait_ms`, and of steered `last_saves` and `next_would_save`: symbols that the last
+    /// one saves later or in misses, and that one more would}; and, as `lab simulate` has them, the limits of the network and `policies`.
+    #[arg(long, help_heading = "Output")]
+    json: bool,
+}
+
+/// What is sent, and what is promised.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Promise")]
+struct Promise {
+    /// When a message is late (default: twice the path's median round trip).
+    #[arg(long, value_name = "MS", value_parser = values::millis_above_zero)]
+    deadline_ms: Option<Duration>,
+    /// Share of messages that shall be on time.
+    #[arg(long, value_name = "SHARE", default_value = "0.999", value_parser = values::on_time)]
+    on_time: f64,
+    /// Source symbols of a message (default: what costs the policy least).
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u8).range(1..=64))]
+    symbols: Option<u8>,
+    /// Bytes of a message.
+    #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(16..=262_144))]
+    bytes: u32,
+    /// Time between two messages.
+    #[arg(long, value_name = "MS", default_value = "50", value_parser = values::millis_above_zero)]
+    interval_ms: Duration,
+    /// Messages of each run, in all.
+    #[arg(long, default_value_t = 40_000, value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
+    messages: u64,
+    /// Sessions of each run, each with a path of its own.
+    #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    sessions: u32,
+    /// The policy that is explained.
+    #[arg(long, default_value = "steered")]
+    policy: PolicyKind,
+    /// The same seed gives the same runs.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+}
+
+/// What was found out.
+struct Explanation {
+    options: SimulateOptions,
+    /// In the order of the options' policies; the first is the one that is explained.
+    results: Vec<PolicyResult>,
+    /// By policy, of those that saw the path to the end.
+    decisions: Vec<Option<Decisions>>,
+}
+
+/// Runs the command.
+pub(crate) fn run(args: Args) -> Result<(), Failure> {
+    let html = OutputFile::open_if(args.html.as_ref())?;
+    let svg = OutputFile::open_if(args.svg.as_ref())?;
+    let explanation = Explanation::of(args.options()?, args.json)?;
+    let Some(Some(explained)) = explanation.decisions.first() else {
+        return Err(Failure::failed(
+            "the session did not live to the end of the run: there is nothing to explain; let the path lose less, or later",
+        ));
+    };
+    if let Some(file) = svg {
+        file.write(&tell::svg(&explanation))?;
+    }
+    if let Some(file) = html {
+        file.write(&tell::html(&explanation, explained))?;
+    }
+    match args.json {
+        true => tell::json(&explanation, explained),
+        false => tell::text(&explanation, explained),
+    }
+}
+
+impl Args {
+    fn options(&self) -> Result<SimulateOptions, Failure> {
+        let path = self.additions.apply(self.network()?);
+        path.check().map_err(Failure::bad_input)?;
+        let promise = &self.promise;
+        let deadline = promise.deadline_ms.unwrap_or_else(|| 2 * path.median_rtt());
+        Ok(SimulateOptions {
+            on_time: promise.on_time,
+            symbols: promise.symbols,
+            message_bytes: promise.bytes as usize,
+            sessions: promise.sessions,
+            interval: promise.interval_ms,
+            messages: promise.messages,
+            policies: compared_with(promise.policy),
+            seed: promise.seed,
+            ..SimulateOptions::new(path, deadline.max(Duration::from_millis(1)))
+        })
+    }
+
+    fn network(&self) -> Result<PathSpec, Failure> {
+        let Some(file) = &self.trace else {
+            return self.path.path();
+        };
+        let trace = Trace::open(file).map_err(Failure::bad_input)?;
+        let options = PathOptions::for_trace(&trace);
+        trace.path(&options).map_err(Failure::bad_input)
+    }
+}
+
+/// A policy, what is left of it without each part, and the older ones.
+fn compared_with(policy: PolicyKind) -> Vec<PolicyKind> {
+    let mut policies = vec![policy];
+    if policy == PolicyKind::Steered {
+        policies.extend(Part::ALL.map(PolicyKind::SteeredWithout));
+    }
+    let others = [
+        PolicyKind::Exact,
+        PolicyKind::Pangolin,
+        PolicyKind::Retransmit,
+    ];
+    policies.extend(others.into_iter().filter(|other| *other != policy));
+    policies
+}
+
+impl Explanation {
+    fn of(options: SimulateOptions, json: bool) -> Result<Self, Failure> {
+        let names: Vec<String> = options.policies.iter().map(ToString::to_string).collect();
+        let progress = Progress::new(options.messages * names.len() as u64, json);
+        let results = simulate(&options, |at| {
+            progress.show(at.policy as u64 * at.of + at.messages, &names[at.policy]);
+        });
+        progress.clear();
+        let results = results.map_err(Failure::bad_input)?;
+        let miss_target = 1.0 - options.on_time as f32;
+        let decisions = options.policies.iter().zip(&results);
+        let decisions = decisions
+            .map(|(&kind, result)| Some(Decisions::of(kind, miss_target, &result.outlook?)));
+        Ok(Self {
+            decisions: decisions.collect(),
+            options,
+            results,
+        })
+    }
+}

@@ -1,0 +1,176 @@
+//! What following a policy looks like: its decisions in the order of time, each with the probability that it is taken.
+
+use alloc::vec::Vec;
+use core::time::Duration;
+
+use crate::limits::{ROUNDS_MAX, SOURCE_SYMBOLS_MAX};
+use crate::{Action, Burst, Deficit, Policy, Situation, chance};
+
+/// One decision of a policy.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Step {
+    /// Which round, from 0.
+    pub round: u16,
+    /// When, since the first; of several ways that lead here the mean, weighted by their probability.
+    pub at: Duration,
+    /// Probability that it comes to this.
+    pub probability: f64,
+    /// What the policy sees.
+    pub situation: Situation,
+    /// What it answers.
+    pub action: Action,
+}
+
+/// States less likely than this are left out.
+const NEGLIGIBLE: f64 = 1e-9;
+
+/// A round as it is reached with one deficit.
+#[derive(Clone, Copy, Default)]
+struct Reached {
+    probability: f64,
+    /// Seconds, times the probability.
+    at: f64,
+    /// Symbols sent before, times the probability.
+    sent: f64,
+}
+
+/// Follows `policy` from `first` through its rounds, if every loss is known when a round ends: by round, then by what is still needed,
+/// most first. Symbols sent together share their moment, which takes all of them as often as [`Situation::burst`] says; those that are
+/// spread are lost one by one, with probability [`Situation::loss_mean`]. O(rounds x deficit x symbols).
+#[must_use]
+pub fn plan(policy: &dyn Policy, first: &Situation) -> Vec<Step> {
+    const STATES: usize = SOURCE_SYMBOLS_MAX as usize + 1;
+    let loss = chance::loss_within_bounds(first.loss_mean);
+    let (bad, lost_when_good) = first.burst.moments(loss);
+    let mut now = [Reached::default(); STATES];
+    now[usize::from(first.deficit.min(SOURCE_SYMBOLS_MAX))].probability = 1.0;
+    let mut steps = Vec::new();
+    for round in 0..first.rounds_left.min(ROUNDS_MAX) {
+        let mut next = [Reached::default(); STATES];
+        for deficit in (1..STATES).rev() {
+            let reached = now[deficit];
+            if reached.probability < NEGLIGIBLE {
+                continue;
+            }
+            let at = Duration::from_secs_f64(reached.at / reached.probability);
+            let situation = Situation {
+                deficit: deficit as u8,
+                sent: first.sent + libm::round(reached.sent / reached.probability) as u16,
+                rounds_left: first.rounds_left - round,
+                time_left: first.time_left.saturating_sub(at),
+                slack: first.slack.saturating_sub(at),
+                ..*first
+            };
+            let situation = Situation {
+                burst: match round {
+                    0 => first.burst,
+                    // Something of the round before was lost, or there were none.
+                    _ => Burst {
+                        was_lost: true,
+                        age: first.round_time,
+                        ..first.burst
+                    },
+                },
+                ..situation
+            };
+            let action = policy.decide(&situation);
+            steps.push(Step {
+                round,
+                at,
+                probability: reached.probability,
+                situation,
+                action,
+            });
+            let flight = action.spacing * u32::from(action.symbols.saturating_sub(1));
+            let lasts = flight + action.look_again.unwrap_or(situation.round_time);
+            let mut lead = |left: usize, chance: f64| {
+                let part = reached.probability * chance;
+                next[left].probability += part;
+                next[left].at += part * (at + lasts).as_secs_f64();
+                next[left].sent += part * f64::from(situation.sent + action.symbols);
+            };
+            let together = action.spacing.is_zero();
+            let (bad, lost) = if together {
+                (bad, lost_when_good)
+            } else {
+                (0.0, loss)
+            };
+            lead(deficit, bad);
+            let good = 1.0 - bad;
+            match policy.counts() {
+                Deficit::Rank => {
+                    let below = deficit as u16;
+                    chance::arrivals_below(action.symbols, 1.0 - lost, below, |arrived, chance| {
+                        lead(deficit - usize::from(arrived), good * chance);
+                    });
+                }
+                Deficit::Source => {
+                    let repair = action.symbols.saturating_sub(deficit as u16);
+                    let missing = deficit as u8;
+                    chance::source_still_missing(missing, repair, 1.0 - lost, |still, chance| {
+                        lead(usize::from(still), good * chance);
+                    });
+                }
+            }
+        }
+        now = next;
+    }
+    steps
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Fixed, Retransmit, predict};
+
+    fn first() -> Situation {
+        Situation {
+            round_time: Duration::from_millis(60),
+            slack: Duration::from_millis(150),
+            time_left: Duration::from_millis(180),
+            ..Situation::first(4, 3, 0.1)
+        }
+    }
+
+    #[test]
+    fn rounds_follow_each_other_by_the_round_time() {
+        let steps = plan(&Retransmit, &first());
+        let ms = |step: &Step| step.at.as_millis();
+        let of_round = |round| steps.iter().filter(move |step| step.round == round);
+        assert_eq!(of_round(0).count(), 1);
+        assert_eq!(of_round(1).map(ms).collect::<Vec<_>>(), [60; 4]);
+        let some_lost: f64 = of_round(1).map(|step| step.probability).sum();
+        let expected = 1.0 - (1.0 - f64::from(0.1_f32)).powi(4);
+        assert!((some_lost - expected).abs() < 1e-12);
+        let twice = of_round(2).find(|step| step.situation.deficit == 1);
+        assert_eq!(twice.unwrap().situation.slack, Duration::from_millis(30));
+    }
+
+    #[test]
+    fn bursts_take_all_that_is_sent_together() {
+        let bursty = Situation {
+            burst: Burst {
+                correlation: 1.0,
+                lasts: Duration::from_millis(5),
+                ..first().burst
+            },
+            ..first()
+        };
+        let steps = plan(&Retransmit, &bursty);
+        let second: Vec<_> = steps.iter().filter(|step| step.round == 1).collect();
+        assert_eq!(second.len(), 1, "all or none");
+        assert_eq!(second[0].situation.deficit, 4);
+        assert!((second[0].probability - 0.1).abs() < 1e-6);
+        assert!(second[0].situation.burst.was_lost);
+    }
+
+    #[test]
+    fn what_is_sent_is_what_is_predicted() {
+        let policy = Fixed { repair: 1 };
+        let steps = plan(&policy, &first());
+        let symbols = |step: &Step| step.probability * f64::from(step.action.symbols);
+        let sent: f64 = steps.iter().map(symbols).sum();
+        let predicted = predict(&policy, &first(), f64::from(first().loss_mean), &[]).symbols;
+        assert!((sent - predicted).abs() < 1e-6, "{sent} {predicted}");
+    }
+}
