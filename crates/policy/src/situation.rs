@@ -91,7 +91,15 @@ impl Situation {
     }
 }
 
+/// Correlations below this are not worth doing anything for.
+const NOTABLE: f32 = 0.15;
+
 impl Burst {
+    /// Whether it makes a difference to what is best to send.
+    pub(crate) fn is_notable(&self) -> bool {
+        self.correlation > NOTABLE
+    }
+
     /// A path of so much loss as moments that are bad or good, a bad one taking everything, a good one symbols one by one: the share of
     /// bad moments, and the probability that a symbol is lost in a good one.
     #[must_use]

@@ -16,6 +16,10 @@ const STEP: f32 = 0.02;
 const FIRST_STEP: f32 = 0.5;
 /// Excess beyond this many targets counts as this many: a message that is all but lost says no more about the price.
 const EXCESS_MAX: f32 = 50.0;
+/// Expected misses beyond this many targets too much, message after message, say that the path has changed: steps grow with their number ..
+const FAR: f32 = 0.5;
+/// .. up to so many times. (Between two prices that mix, one such message is followed by one of the other kind.)
+const FAR_RUN_MAX: u8 = 16;
 /// What a seen miss adds to the logarithm of the correction; a message takes off the target's share of it.
 const GAIN: f32 = 0.15;
 /// Logarithms of the correction that chance explains: eight misses more or less than the target.
@@ -39,6 +43,8 @@ pub struct Steering {
     messages: u32,
     /// The price is as high as it gets: more misses do not raise what would lift it further.
     is_at_most: bool,
+    /// Messages in a row that were far from the target.
+    far_run: u8,
 }
 
 impl Steering {
@@ -81,7 +87,13 @@ impl Steering {
         };
         let miss = policy.miss_at_price(&priced)?;
         let excess = (miss * self.correction() / miss_target - 1.0).min(EXCESS_MAX);
-        let step = STEP.max(FIRST_STEP / libm::sqrtf(self.messages as f32 + 1.0));
+        self.far_run = if excess > FAR {
+            (self.far_run + 1).min(FAR_RUN_MAX)
+        } else {
+            0
+        };
+        let hurry = f32::from(self.far_run.max(1));
+        let step = hurry * STEP.max(FIRST_STEP / libm::sqrtf(self.messages as f32 + 1.0));
         let most = libm::log2f(SYMBOLS_MAX * f32::from(first.source_symbols) / miss_target);
         let log2 = price.log2() + step * excess;
         self.is_at_most = log2 >= most;

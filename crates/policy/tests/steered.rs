@@ -1,9 +1,11 @@
 //! The steered policy in a closed loop: messages over a channel of independent loss, their price moved by what came of them.
 #![cfg(feature = "solve")]
 
+use std::time::Duration;
+
 use punctual_policy::solve::{Problem, solve};
 use punctual_policy::{
-    COST_CAP, ParityPrice, Policy, PolicyKind, Price, Situation, Steered, Steering,
+    Burst, COST_CAP, ParityPrice, Policy, PolicyKind, Price, Situation, Steered, Steering,
 };
 
 /// xorshift64*: one draw after the other from a seed.
@@ -210,6 +212,38 @@ fn silence_is_not_total_loss() {
         silent(0.9999, 1) <= 2,
         "at most what the flight itself may have lost"
     );
+}
+
+/// A regression: where next to nothing is lost a miss is worth next to nothing; with bursts, one chance in a thousand that only the answer was
+/// missing was then enough to send nothing in the last round.
+#[test]
+fn a_burst_is_not_taken_for_silence() {
+    let policy = steered(1e-3);
+    for (k, lasts_ms) in [(1, 5), (1, 20), (4, 5), (4, 100)] {
+        let ms = Duration::from_millis;
+        let silent = |feedback_missing| Situation {
+            price: Some(Price::LEAST),
+            rounds_left: 1,
+            sent: u16::from(k),
+            unaccounted: u16::from(k),
+            feedback_missing,
+            burst: Burst {
+                correlation: 0.95,
+                lasts: ms(lasts_ms),
+                was_lost: false,
+                age: ms(110),
+            },
+            slack: ms(30),
+            round_time: ms(62),
+            ..Situation::first(k, 2, 0.01)
+        };
+        let again = policy.decide(&silent(1e-3)).symbols;
+        assert_eq!(
+            again,
+            u16::from(k),
+            "what is needed, and at this price no more"
+        );
+    }
 }
 
 /// Goal: one message never costs more than the cap, whatever a miss is worth.

@@ -182,6 +182,8 @@ pub struct LossTrace {
     spans: Vec<LossSpan>,
     length_us: u64,
     forward_share: f64,
+    /// Every path begins at the trace's beginning, and not somewhere in it.
+    is_aligned: bool,
 }
 
 impl LossTrace {
@@ -202,7 +204,17 @@ impl LossTrace {
             spans,
             length_us,
             forward_share,
+            is_aligned: false,
         })
+    }
+
+    /// The same, but every path begins at its beginning: for losses that change at a known time.
+    #[must_use]
+    pub fn from_the_beginning(self) -> Self {
+        Self {
+            is_aligned: true,
+            ..self
+        }
     }
 
     /// The stretches with loss.
@@ -223,7 +235,10 @@ pub(super) struct LossPlayback {
 impl LossPlayback {
     pub(super) fn new(trace: Arc<LossTrace>, shared: Chance, direction: Direction) -> Self {
         Self {
-            offset_us: offset_us(trace.length_us, shared),
+            offset_us: match trace.is_aligned {
+                true => 0,
+                false => offset_us(trace.length_us, shared),
+            },
             trace,
             shared,
             direction,

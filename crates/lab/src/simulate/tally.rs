@@ -33,6 +33,8 @@ pub struct PolicyResult {
     pub latencies: Latencies,
     /// What no sender could have beaten.
     pub floors: Floors,
+    /// When the first message was due, since the network began.
+    pub began: Moment,
     /// What the policy would be shown before one message more of the first session, when the last was sent: how it sees the path.
     pub outlook: Option<Situation>,
     /// What became of each message, by number; empty unless [`SimulateOptions::keeps_fates`].
@@ -166,6 +168,10 @@ impl Tally {
             summary,
             latencies: self.latencies,
             floors: limits.floors,
+            began: limits
+                .flows
+                .first()
+                .map_or(Moment::default(), |flow| flow.first),
             outlook: None,
             fates: fates.unwrap_or_default(),
         }

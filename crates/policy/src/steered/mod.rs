@@ -15,7 +15,8 @@
 //!   arrived as far as it is likelier that the answer is late or lost, and the round may pass without sending.
 //! - Waiting is a choice (research/fec.md, E4): a round lasts as long as the deadline leaves time for the rounds that are worth
 //!   having; fewer and longer ones save what late answers would have sent twice.
-//! - Where losses come in bursts, the last flight is spread over the time that is left (`spacing.rs`).
+//! - Where losses come in bursts, the last flight is spread over the time that is left (`spacing.rs`); those before, which leave together,
+//!   get repair symbols only against what good moments lose.
 //! - One block never gets more than [`COST_CAP`] symbols for each of its own, and as many for the block.
 
 pub(crate) mod grid;
@@ -27,7 +28,7 @@ use core::time::Duration;
 
 use crate::error::checked_miss_target;
 use crate::limits::{FLIGHT_MAX, SOURCE_SYMBOLS_MAX};
-use crate::{Action, OutOfRange, Policy, Price, Situation, chance, stopgap};
+use crate::{Action, Burst, OutOfRange, Policy, Price, Situation, chance, stopgap};
 use grid::{DEFICITS, PRICES, ROUNDS};
 use spacing::Task;
 use tables::{PriceTable, SHELF};
@@ -121,11 +122,27 @@ impl Steered {
     /// The situation with its table and price; `None` while there is no table.
     fn state<'a>(&self, situation: &'a Situation) -> Option<State<'a>> {
         let table = SHELF.get(grid::loss_index(situation.loss_mean, situation.draw))?;
+        let (_, lost_when_good) = situation.burst.moments(f64::from(situation.loss_mean));
+        let in_good = match situation.burst.is_notable() {
+            true => SHELF.get(grid::loss_index(lost_when_good as f32, situation.draw)),
+            false => None,
+        };
         Some(State {
             table,
+            in_good: in_good.unwrap_or(table),
             price: self.price(table, situation).discounted(situation.on_time),
             situation,
         })
+    }
+
+    /// The same where the price is at least what a doubt is worth: with rounds to spare, or few losses, the price may be next to nothing,
+    /// and that is no reason to believe that nothing was lost.
+    fn doubted<'a>(&self, state: &State<'a>) -> State<'a> {
+        let least = libm::log2(DOUBTED_MISSES / self.miss_target) as f32;
+        State {
+            price: Price::from_log2(state.price.log2().max(least)),
+            ..*state
+        }
     }
 
     #[cold]
@@ -176,34 +193,37 @@ impl Policy for Steered {
         };
         let cap = cost_cap(situation);
         let (rounds_left, look_again) = state.rounds_worth_having();
+        let passes = Action {
+            look_again,
+            ..Action::burst(0)
+        };
+        let is_silent = situation.unaccounted > 0 && situation.feedback_missing > 0.0;
+        let in_doubt = if is_silent {
+            self.doubted(&state).best_in_silence(rounds_left)
+        } else {
+            deficit
+        };
+        if in_doubt == 0 {
+            return passes;
+        }
         let task = state.last_flight(cap);
         if rounds_left == 1 && task.is_bursty() {
             let best = task.best();
-            // What is likely there already needs no more.
-            if task.price <= f64::from(best.symbols) && situation.unaccounted >= deficit {
-                return Action {
-                    look_again,
-                    ..Action::burst(0)
-                };
-            }
             return Action {
                 symbols: best.symbols,
                 spacing: best.spacing,
                 look_again,
             };
         }
-        let symbols = if situation.unaccounted > 0 && situation.feedback_missing > 0.0 {
-            // With rounds to spare the price may be next to nothing. That is no reason to believe that nothing was lost.
-            let least = libm::log2(DOUBTED_MISSES / self.miss_target) as f32;
-            let price = Price::from_log2(state.price.log2().max(least));
-            State { price, ..state }.best_in_silence(rounds_left)
+        let symbols = if is_silent {
+            let best = state.best_in_silence(rounds_left);
+            best.max(in_doubt.min(deficit))
         } else {
             state.symbols(rounds_left)
         };
         Action {
             symbols: symbols.min(cap),
-            look_again,
-            ..Action::burst(0)
+            ..passes
         }
     }
 
@@ -227,8 +247,8 @@ impl Policy for Steered {
     fn miss_at_price(&self, situation: &Situation) -> Option<f32> {
         let state = self.state(situation)?;
         let task = state.last_flight(cost_cap(situation));
-        if situation.rounds_left == 1 && task.is_bursty() {
-            return Some(task.best().miss as f32);
+        if task.is_bursty() {
+            return Some(state.miss_in_bursts(&task) as f32);
         }
         let entry = grid::row(grid::price_index(state.price), situation.rounds_left);
         Some(state.table.miss(entry + place_of(situation.deficit)))
@@ -248,8 +268,11 @@ fn place_of(deficit: u8) -> usize {
 }
 
 /// A situation with its table and price.
+#[derive(Clone, Copy)]
 struct State<'a> {
     table: &'static PriceTable,
+    /// That of the loss in good moments: what repair symbols of a flight that leaves together can be of use against.
+    in_good: &'static PriceTable,
     price: Price,
     situation: &'a Situation,
 }
@@ -270,7 +293,33 @@ impl State<'_> {
 
     fn symbols(&self, rounds_left: u16) -> u16 {
         let entry = grid::row(grid::price_index(self.price), rounds_left);
-        u16::from(self.table.symbols[entry + place_of(self.situation.deficit)])
+        u16::from(self.in_good.symbols[entry + place_of(self.situation.deficit)])
+    }
+
+    /// Probability of a miss where losses come in bursts. Mostly a burst takes the first flight, lasts for all rounds but the last, and
+    /// spoils the last flight, which is spread; or a good moment loses a symbol, and what follows is as without bursts.
+    fn miss_in_bursts(&self, task: &Task) -> f64 {
+        let situation = self.situation;
+        if situation.rounds_left == 1 {
+            return task.best().miss;
+        }
+        let between = u32::from(situation.rounds_left - 1);
+        let last = Task {
+            burst: Burst {
+                was_lost: true,
+                age: situation.round_time,
+                ..situation.burst
+            },
+            slack: (situation.slack).saturating_sub(situation.round_time.saturating_mul(between)),
+            ..*task
+        };
+        let (bad, lost_when_good) = situation.burst.moments(task.loss);
+        let (first_bad, stays_bad) = task.bad_then_bad(situation.round_time);
+        let outlasted = first_bad * chance::power(stays_bad, between - 1) * last.best().miss;
+        let entry = grid::row(grid::price_index(self.price), situation.rounds_left);
+        let without = f64::from(self.table.miss(entry + place_of(situation.deficit)));
+        let lost_alone = (1.0 - bad) * lost_when_good / task.loss.max(f64::MIN_POSITIVE);
+        outlasted + lost_alone * without
     }
 
     /// Expected symbols and misses with this deficit and so many rounds left.
@@ -279,7 +328,8 @@ impl State<'_> {
             return 0.0;
         }
         if rounds_left == 0 {
-            return self.price.symbols();
+            // That of the tables: steering reckons with what they lead to.
+            return grid::price_at(grid::price_index(self.price)).symbols();
         }
         let entry = grid::row(grid::price_index(self.price), rounds_left);
         f64::from(

@@ -10,8 +10,6 @@ use core::time::Duration;
 use crate::Burst;
 use crate::limits::SOURCE_SYMBOLS_MAX;
 
-/// Correlations below this are not worth spreading for.
-const NOTABLE: f32 = 0.15;
 /// Lengths of a burst after which fates hardly depend on each other: e^-3.
 const INDEPENDENT: u32 = 3;
 /// Symbols that spreading must save.
@@ -45,7 +43,7 @@ pub(crate) struct Task {
 impl Task {
     /// Whether it makes a difference how far apart symbols are.
     pub(crate) fn is_bursty(&self) -> bool {
-        self.burst.correlation > NOTABLE && self.loss < 1.0
+        self.burst.is_notable() && self.loss < 1.0
     }
 
     /// The flight with the least symbols and misses. O(deficit x symbols) for each of a dozen spacings.
@@ -63,6 +61,12 @@ impl Task {
             }
         }
         best
+    }
+
+    /// Probability that the first moment is bad, and that one so long after a bad one is.
+    pub(crate) fn bad_then_bad(&self, after: Duration) -> (f64, f64) {
+        let moments = Moments::new(self);
+        (moments.first_bad(&self.burst), moments.after(after).0)
     }
 
     /// Symbols and misses (in symbols) of a flight of so many, at its best spacing.

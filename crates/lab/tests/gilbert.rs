@@ -1,0 +1,45 @@
+//! Losses in bursts, which the shipping protocol has to learn: what it achieves beside a sender that knows them. `cargo run --release -p
+//! punctual-lab --example gilbert` has the whole table.
+
+#[path = "support/knowing.rs"]
+mod knowing;
+
+use std::time::Duration;
+
+use knowing::{Gilbert, Row};
+use punctual_policy::PolicyKind;
+
+/// Goal: where the sender that knows meets the target, so does the one that learns, at no more than one and a half times its cost. A round trip
+/// is 60 ms, so 120 ms are two rounds and 180 ms three.
+#[test]
+fn what_can_be_met_by_knowing_bursts_is_met_by_learning_them() {
+    let rows = [
+        (5.0, 0.02, 120, 0.001),
+        (5.0, 0.05, 120, 0.001),
+        (5.0, 0.1, 180, 0.001),
+        (20.0, 0.01, 120, 0.001),
+        (20.0, 0.02, 120, 0.001),
+        (20.0, 0.05, 180, 0.001),
+        (20.0, 0.1, 120, 0.01),
+        (100.0, 0.01, 180, 0.01),
+    ];
+    for (burst_ms, loss, deadline_ms, target) in rows {
+        let row = Row {
+            path: Gilbert { loss, burst_ms },
+            symbols: 4,
+            deadline: Duration::from_millis(deadline_ms),
+            target,
+            messages: 30_000,
+        };
+        let compared = row.play(&[PolicyKind::Steered]);
+        let summary = &compared.results[0].summary;
+        let knows = compared.knows.expect("it can be met");
+        assert!(summary.late_share_95.low <= target, "{row:?} {summary:?}");
+        // Half a point for what is sent before anything is known.
+        let most = 1.5 * knows + 0.005;
+        assert!(
+            summary.recovery_overhead <= most,
+            "{row:?} {knows} {summary:?}"
+        );
+    }
+}

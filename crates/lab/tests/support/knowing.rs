@@ -1,0 +1,212 @@
+//! The optimum of a sender that knows the share and the length of bursts of losses: what policies that have to learn them are held
+//! against (Gilbert's model; one multiplier, over deficit, time left and the fate of the last packet).
+
+use std::time::Duration;
+
+use punctual_lab::channel::{ChannelSpec, DelayModel, LossModel, PathSpec};
+use punctual_lab::simulate::{PolicyResult, SimulateOptions, simulate};
+use punctual_policy::PolicyKind;
+
+const RTT: Duration = Duration::from_millis(60);
+const OWD: Duration = Duration::from_millis(30);
+
+/// One promise over one path.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Row {
+    pub(crate) path: Gilbert,
+    /// Source symbols of a message.
+    pub(crate) symbols: usize,
+    pub(crate) deadline: Duration,
+    /// Share of messages that may be late.
+    pub(crate) target: f64,
+    pub(crate) messages: u64,
+}
+
+/// What came of it.
+pub(crate) struct Compared {
+    /// Recovery overhead of the sender that knows; None when it cannot meet the target either. Of what it leaves out, the network would make
+    /// any reliable sender repeat as much: so it is at least p / (1 - p).
+    pub(crate) knows: Option<f64>,
+    pub(crate) results: Vec<PolicyResult>,
+}
+
+impl Row {
+    pub(crate) fn play(&self, policies: &[PolicyKind]) -> Compared {
+        let Gilbert { loss, burst_ms } = self.path;
+        let spec = |loss| ChannelSpec {
+            delay: DelayModel::Fixed(OWD),
+            loss,
+            ..ChannelSpec::default()
+        };
+        let bursts = spec(LossModel::Gilbert {
+            loss_share: loss,
+            mean_burst: Duration::from_secs_f64(burst_ms / 1e3),
+            loss_in_good: 0.0,
+            loss_in_bad: 1.0,
+        });
+        let network = PathSpec::new("bursts", "a test", bursts, spec(LossModel::None));
+        let options = SimulateOptions {
+            symbols: Some(self.symbols as u8),
+            message_bytes: 1000,
+            sessions: 2,
+            interval: Duration::from_millis(50),
+            messages: self.messages,
+            on_time: 1.0 - self.target,
+            policies: policies.to_vec(),
+            ..SimulateOptions::new(network, self.deadline)
+        };
+        let knows = Knowing::new(self.path, self.symbols, self.deadline).overhead(self.target);
+        Compared {
+            knows: knows.map(|overhead| overhead.max(loss / (1.0 - loss))),
+            results: simulate(&options, |_| {}).expect("the path lets sessions begin"),
+        }
+    }
+}
+
+/// Bursts that take everything, and nothing between them.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Gilbert {
+    /// Share of the time that they take.
+    pub(crate) loss: f64,
+    /// Their mean length.
+    pub(crate) burst_ms: f64,
+}
+
+impl Gilbert {
+    /// Probability that a packet is lost so long after one that was, or was not.
+    fn lost_after(self, ms: f64, was_lost: bool) -> f64 {
+        let kept = (-ms / (self.burst_ms * (1.0 - self.loss))).exp();
+        self.loss + (f64::from(u8::from(was_lost)) - self.loss) * kept
+    }
+}
+
+/// A sender that knows: it sends as many symbols as it likes, as far apart as it likes, and hears of all of them a round trip after the last.
+struct Knowing {
+    path: Gilbert,
+    symbols: usize,
+    /// Steps of time until the last symbol may leave.
+    steps: usize,
+    step_ms: f64,
+    /// By steps left, then deficit, then whether the last packet was lost: (symbols, misses) from there.
+    table: Vec<(f64, f64)>,
+}
+
+const MOST: usize = 40;
+
+impl Knowing {
+    fn new(path: Gilbert, symbols: usize, deadline: Duration) -> Self {
+        let slack_ms = (deadline - OWD).as_secs_f64() * 1e3;
+        let steps = 24;
+        Self {
+            path,
+            symbols,
+            steps,
+            step_ms: slack_ms / steps as f64,
+            table: vec![(0.0, 0.0); (steps + 1) * (symbols + 1) * 2],
+        }
+    }
+
+    const fn at(&self, left: usize, deficit: usize, was_lost: usize) -> usize {
+        (left * (self.symbols + 1) + deficit) * 2 + was_lost
+    }
+
+    /// (Symbols, misses) of a message at this price, sent at any time.
+    fn solve(&mut self, price: f64) -> (f64, f64) {
+        let rtt_steps = (RTT.as_secs_f64() * 1e3 / self.step_ms).ceil() as usize;
+        let rtt_ms = RTT.as_secs_f64() * 1e3;
+        for left in 0..=self.steps {
+            for deficit in 1..=self.symbols {
+                for was_lost in 0..2 {
+                    let first = self.path.lost_after(rtt_ms, was_lost == 1);
+                    let best = self.best(left, deficit, first, rtt_steps, price);
+                    let place = self.at(left, deficit, was_lost);
+                    self.table[place] = best;
+                }
+            }
+        }
+        self.best(self.steps, self.symbols, self.path.loss, rtt_steps, price)
+    }
+
+    /// The best flight whose first symbol is lost with probability `first`.
+    fn best(&self, left: usize, deficit: usize, first: f64, rtt: usize, price: f64) -> (f64, f64) {
+        let mut best = (f64::INFINITY, (0.0, 0.0));
+        for lasts in 0..=left {
+            // By arrivals (all that is needed counts as one), then by the last one's fate.
+            let mut fates = vec![[0.0; 2]; deficit + 1];
+            fates[0][1] = first;
+            fates[1.min(deficit)][0] = 1.0 - first;
+            for sent in 1..=MOST {
+                if sent > 1 {
+                    // With so many in the flight, they are so far apart; the chain is rebuilt for each count.
+                    fates = self.flight(deficit, first, sent, lasts as f64 * self.step_ms);
+                }
+                if sent < deficit {
+                    continue;
+                }
+                let mut all = (sent as f64, 0.0);
+                for (arrived, [good, bad]) in fates.iter().enumerate().take(deficit) {
+                    for (was_lost, chance) in [(0, good), (1, bad)] {
+                        let (symbols, misses) = match left.checked_sub(lasts + rtt) {
+                            Some(left) => self.table[self.at(left, deficit - arrived, was_lost)],
+                            None => (0.0, 1.0),
+                        };
+                        all.0 += chance * symbols;
+                        all.1 += chance * misses;
+                    }
+                }
+                let value = all.0 + price * all.1;
+                if value < best.0 {
+                    best = (value, all);
+                }
+                if sent as f64 > best.0 || (sent == 1 && lasts > 0) {
+                    break;
+                }
+            }
+        }
+        best.1
+    }
+
+    fn flight(&self, deficit: usize, first: f64, sent: usize, lasts_ms: f64) -> Vec<[f64; 2]> {
+        let apart = lasts_ms / (sent - 1) as f64;
+        let stays = self.path.lost_after(apart, true);
+        let turns = self.path.lost_after(apart, false);
+        let mut fates = vec![[0.0; 2]; deficit + 1];
+        fates[0][1] = first;
+        fates[1.min(deficit)][0] = 1.0 - first;
+        for _ in 1..sent {
+            let mut next = vec![[0.0; 2]; deficit + 1];
+            for (arrived, [good, bad]) in fates.iter().enumerate() {
+                let lost = good * turns + bad * stays;
+                next[arrived][1] += lost;
+                next[(arrived + 1).min(deficit)][0] += good + bad - lost;
+            }
+            fates = next;
+        }
+        fates
+    }
+
+    /// Recovery overhead of the best mixture that meets the target; None if nothing does.
+    fn overhead(&mut self, target: f64) -> Option<f64> {
+        let k = self.symbols as f64;
+        let (mut cheap, mut low) = (self.solve(0.0), 0.0);
+        if cheap.1 <= target {
+            return Some(cheap.0 / k - 1.0);
+        }
+        let mut high = 20.0_f64;
+        let mut dear = self.solve(high.exp2());
+        if dear.1 > target {
+            return None;
+        }
+        for _ in 0..18 {
+            let middle = f64::midpoint(low, high);
+            let tried = self.solve(middle.exp2());
+            if tried.1 <= target {
+                (dear, high) = (tried, middle);
+            } else {
+                (cheap, low) = (tried, middle);
+            }
+        }
+        let weight = (cheap.1 - target) / (cheap.1 - dear.1);
+        Some((weight * dear.0 + (1.0 - weight) * cheap.0) / k - 1.0)
+    }
+}
