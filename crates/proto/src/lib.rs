@@ -49,7 +49,7 @@ pub use handshake::{ConnectToken, SealedToken, ServerKey, TokenClaims, TokenErro
 pub use message::SharedContent;
 pub use session::{CloseCode, CloseReason, Event, PathReport, Piece, SendError, SessionStats};
 pub use stream::{
-    Cancel, Delivery, Departure, Fairness, Forecast, MessageId, MissReason, Outcome, SendOptions,
-    StreamConfig, StreamError, StreamId, StreamStats, WhenLate,
+    Cancel, Delivery, Departure, Fairness, Forecast, MessageId, MissReason, Outcome, PromiseGroup,
+    SendOptions, StreamConfig, StreamError, StreamId, StreamStats, WhenLate,
 };
 pub use time::Instant;

@@ -132,7 +132,7 @@ pub use punctual_policy::{ParsePolicyKindError, PolicyKind};
 pub use punctual_proto::wire::Refusal;
 pub use punctual_proto::{
     Cancel, CloseCode, CloseReason, ConfigError, ConnectToken, Delivery, EndpointStats, Fairness,
-    Forecast, MessageId, MissReason, Outcome, PathReport, Piece, Promise, SendError, SendOptions,
-    SessionId, SessionStats, SharedContent, StreamId, StreamStats, ThinStreams, TokenError,
-    TokenKey, Uplink, WhenLate,
+    Forecast, MessageId, MissReason, Outcome, PathReport, Piece, Promise, PromiseGroup, SendError,
+    SendOptions, SessionId, SessionStats, SharedContent, StreamId, StreamStats, ThinStreams,
+    TokenError, TokenKey, Uplink, WhenLate,
 };

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use punctual_proto::{
-    Cancel, Delivery, Endpoint, Fairness, Instant, MessageId, Outcome, SendError, SendOptions,
-    SessionId, SharedContent, StreamId, StreamStats,
+    Cancel, Delivery, Endpoint, Fairness, Instant, MessageId, Outcome, PromiseGroup, SendError,
+    SendOptions, SessionId, SharedContent, StreamId, StreamStats,
 };
 
 use crate::inbox::Inbox;
@@ -52,6 +52,15 @@ impl StreamConfig {
     #[must_use]
     pub const fn fairness(mut self, fairness: Fairness) -> Self {
         self.protocol = self.protocol.fairness(fairness);
+        self
+    }
+
+    /// Makes the stream one of those that share this promise, whichever session of the endpoint they belong to: so many of all their
+    /// messages are on time, and no stream gets more than ten times its share of misses for want of symbols. For one message to many
+    /// receivers ([`Stream::send_shared`]). Without it, [`Config::promise`](crate::Config) says whose share it is.
+    #[must_use]
+    pub const fn group(mut self, group: PromiseGroup) -> Self {
+        self.protocol = self.protocol.group(group);
         self
     }
 

@@ -34,7 +34,7 @@ pub use statistics::{PathReport, SessionStats};
 use self::runs::LostRuns;
 use crate::clock::ClockOffset;
 use crate::crypto::{Algorithm, OpenKeys, SealKeys};
-use crate::endpoint::EndpointConfig;
+use crate::endpoint::{EndpointConfig, Promise};
 use crate::handshake::{Entropy, Established};
 use crate::limits::EVENTS_MAX;
 use crate::message::{Inbox, Outbox, SplitCache};
@@ -42,7 +42,7 @@ use crate::path::{Path, UsualLoss, Validation};
 use crate::pool::Pool;
 use crate::recovery::{Received, SentPackets};
 use crate::schedule::Schedule;
-use crate::stream::{Incoming, MessageId, Promises, Streams};
+use crate::stream::{Groups, Incoming, MessageId, PromiseGroup, Promises, Streams};
 use crate::time::Instant;
 use crate::wire::ConnectionId;
 
@@ -107,7 +107,33 @@ pub(crate) struct Experience {
     /// The loss of their paths: a new session begins with it.
     pub(crate) loss: UsualLoss,
     /// The prices of misses, where the promise is that of all sessions together.
-    pub(crate) promises: Promises,
+    promises: Promises,
+    /// The same for groups of streams.
+    groups: Groups,
+}
+
+impl Shared<'_> {
+    /// The promises that a stream shares with others; `None` where it stands by itself.
+    fn pooled(&self, group: Option<PromiseGroup>) -> Option<&Promises> {
+        match group {
+            Some(group) => self.experience.groups.get(group),
+            None => match self.config.promise {
+                Promise::EachStream => None,
+                Promise::AllSessions => Some(&self.experience.promises),
+            },
+        }
+    }
+
+    /// The same, to be moved.
+    fn pooled_mut(&mut self, group: Option<PromiseGroup>) -> Option<&mut Promises> {
+        match group {
+            Some(group) => Some(self.experience.groups.get_mut(group)),
+            None => match self.config.promise {
+                Promise::EachStream => None,
+                Promise::AllSessions => Some(&mut self.experience.promises),
+            },
+        }
+    }
 }
 
 /// Packets taken for lost are remembered at least this long.

@@ -3,9 +3,8 @@
 use punctual_policy::{Policy, Price, Situation};
 
 use super::{Session, Shared};
-use crate::endpoint::Promise;
 use crate::message::OutgoingMessage;
-use crate::stream::{MissReason, Outcome, StreamId};
+use crate::stream::{MissReason, Outcome, PromiseGroup, StreamId};
 
 /// Messages over which it is learned whether they are held back.
 const HELD_MESSAGES: f32 = 16.0;
@@ -22,14 +21,12 @@ impl Session {
         first: &Situation,
         shared: &mut Shared<'_>,
     ) {
-        let own_target = match shared.config.promise {
-            Promise::EachStream => miss_target,
-            Promise::AllSessions => {
-                let steering = shared.experience.promises.steering_mut(miss_target);
-                steering.on_message(policy, first, miss_target);
-                floor_target(miss_target)
-            }
-        };
+        let mut own_target = miss_target;
+        if let Some(pool) = shared.pooled_mut(self.group_of(stream)) {
+            pool.steering_mut(miss_target)
+                .on_message(policy, first, miss_target);
+            own_target = floor_target(miss_target);
+        }
         if let Some(stream) = self.traffic.streams.get_mut(stream) {
             let steering = stream.promises.steering_mut(miss_target);
             steering.on_message(policy, first, own_target);
@@ -43,16 +40,12 @@ impl Session {
         miss_target: f32,
         shared: &Shared<'_>,
     ) -> Option<Price> {
-        let own = self
-            .traffic
-            .streams
-            .get(stream)?
-            .promises
-            .price(miss_target)?;
-        let price = match shared.config.promise {
-            Promise::EachStream => own,
-            Promise::AllSessions => {
-                let all = shared.experience.promises.price(miss_target)?;
+        let stream = self.traffic.streams.get(stream)?;
+        let own = stream.promises.price(miss_target)?;
+        let price = match shared.pooled(stream.config.group) {
+            None => own,
+            Some(pool) => {
+                let all = pool.price(miss_target)?;
                 if own > all { own } else { all }
             }
         };
@@ -79,15 +72,19 @@ impl Session {
         self.traffic.held_share += (held - self.traffic.held_share) / HELD_MESSAGES;
         let miss_target = message.options.miss_target();
         let mut own_target = miss_target;
-        if shared.config.promise == Promise::AllSessions {
+        if let Some(pool) = shared.pooled_mut(self.group_of(message.stream)) {
+            pool.steering_mut(miss_target)
+                .on_outcome(is_missed, miss_target);
             own_target = floor_target(miss_target);
-            let steering = shared.experience.promises.steering_mut(miss_target);
-            steering.on_outcome(is_missed, miss_target);
         }
         if let Some(stream) = self.traffic.streams.get_mut(message.stream) {
             let steering = stream.promises.steering_mut(miss_target);
             steering.on_outcome(is_missed, own_target);
         }
+    }
+
+    fn group_of(&self, stream: StreamId) -> Option<PromiseGroup> {
+        self.traffic.streams.get(stream)?.config.group
     }
 
     fn was_swallowed(&self, message: &OutgoingMessage) -> bool {
@@ -100,7 +97,7 @@ impl Session {
     }
 }
 
-/// What a stream is promised by itself where the promise is that of all sessions.
+/// What a stream is promised by itself where it shares its promise with others.
 fn floor_target(miss_target: f32) -> f32 {
     (10.0 * miss_target).min(0.5)
 }

@@ -1,6 +1,7 @@
 //! Streams: what an application asks of them and of a message (`options.rs`), what it hears (`outcome.rs`), what is counted
-//! (`statistics.rs`), and what each side keeps for a stream's delivery mode (`outgoing.rs`, `promise.rs`, `incoming.rs`).
+//! (`statistics.rs`), and what each side keeps for a stream's delivery mode (`outgoing.rs`, `promise.rs`, `group.rs`, `incoming.rs`).
 
+mod group;
 mod incoming;
 mod options;
 mod outcome;
@@ -8,6 +9,8 @@ mod outgoing;
 mod promise;
 mod statistics;
 
+pub(crate) use group::Groups;
+pub use group::PromiseGroup;
 pub(crate) use incoming::{Arrived, Incoming, Verdict};
 pub use options::{
     Delivery, Fairness, MessageId, SendOptions, StreamConfig, StreamError, StreamId, WhenLate,

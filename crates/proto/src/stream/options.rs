@@ -2,6 +2,7 @@
 
 use core::time::Duration;
 
+use super::PromiseGroup;
 use crate::limits::{STREAM_WEIGHT_MAX, STREAMS_MAX};
 
 /// Names a stream within one direction of a session: below [`STREAMS_MAX`].
@@ -88,6 +89,8 @@ pub struct StreamConfig {
     /// A number of the application's choice, by which the peer knows the stream; below [`STREAMS_MAX`]. `None` takes the
     /// lowest that is free.
     pub number: Option<u16>,
+    /// Whose share of messages is promised to be on time. `None`: as [`EndpointConfig::promise`](crate::EndpointConfig::promise) says.
+    pub group: Option<PromiseGroup>,
 }
 
 impl StreamConfig {
@@ -99,6 +102,7 @@ impl StreamConfig {
             weight: 1,
             fairness: Fairness::Bytes,
             number: None,
+            group: None,
         }
     }
 
@@ -121,6 +125,13 @@ impl StreamConfig {
     #[must_use]
     pub const fn number(mut self, number: u16) -> Self {
         self.number = Some(number);
+        self
+    }
+
+    /// Makes the stream one of those that share this promise, whichever session they belong to.
+    #[must_use]
+    pub const fn group(mut self, group: PromiseGroup) -> Self {
+        self.group = Some(group);
         self
     }
 

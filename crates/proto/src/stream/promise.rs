@@ -24,6 +24,12 @@ impl Promises {
             .map(|promise| &promise.1)
     }
 
+    /// How many miss targets there are.
+    #[cfg(test)]
+    pub(crate) fn targets(&self) -> usize {
+        self.0.len()
+    }
+
     /// The same, to be moved; from the first message on.
     pub(crate) fn steering_mut(&mut self, miss_target: f32) -> &mut Steering {
         let own = self.0.iter().position(|promise| promise.0 == miss_target);
