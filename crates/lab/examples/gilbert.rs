@@ -48,8 +48,10 @@ fn tell(row: &Row) -> (bool, Option<f64>) {
     };
     let (ours, theirs) = (&steered.summary, &pangolin.summary);
     let percent = |share: f64| share * 100.0;
+    let dash = || "-".to_owned();
     let is_met = ours.late_share_95.low <= row.target;
     let ratio = compared.knows.map(|knows| ours.recovery_overhead / knows);
+    let met = if is_met { "yes" } else { "NO" };
     println!(
         "{:8} {:5} {:5} {:2} {:7} | {} | {:.3} [{:.3}, {:.3}] {:.2} | {} | {:.3} {:.2}",
         row.path.burst_ms,
@@ -59,15 +61,12 @@ fn tell(row: &Row) -> (bool, Option<f64>) {
         row.target,
         compared
             .knows
-            .map_or("-".to_owned(), |knows| format!("{:.2}", percent(knows))),
+            .map_or_else(dash, |knows| format!("{:.2}", percent(knows))),
         percent(ours.late_share),
         percent(ours.late_share_95.low),
         percent(ours.late_share_95.high),
         percent(ours.recovery_overhead),
-        ratio.map_or("-".to_owned(), |ratio| format!(
-            "{ratio:.2} {}",
-            if is_met { "yes" } else { "NO" }
-        )),
+        ratio.map_or_else(dash, |ratio| format!("{ratio:.2} {met}")),
         percent(theirs.late_share),
         percent(theirs.recovery_overhead),
     );

@@ -171,7 +171,7 @@ impl Tally {
             began: limits
                 .flows
                 .first()
-                .map_or(Moment::default(), |flow| flow.first),
+                .map_or_else(Moment::default, |flow| flow.first),
             outlook: None,
             fates: fates.unwrap_or_default(),
         }
