@@ -20,6 +20,10 @@ const EXCESS_MAX: f32 = 50.0;
 const FAR: f32 = 0.5;
 /// .. up to so many times. (Between two prices that mix, one such message is followed by one of the other kind.)
 const FAR_RUN_MAX: u8 = 16;
+/// Where losses come in bursts, what is expected is a search: then it is looked for at every so many messages ..
+const BURSTY_EVERY: u32 = 4;
+/// .. after so many first ones.
+const BURSTY_FIRST: u32 = 32;
 /// What a seen miss adds to the logarithm of the correction; a message takes off the target's share of it.
 const GAIN: f32 = 0.15;
 /// Logarithms of the correction that chance explains: eight misses more or less than the target.
@@ -32,13 +36,15 @@ const LEAST: f32 = -1.39;
 /// down, symbols do not help.
 const SYMBOLS_MAX: f32 = 8.0;
 
-/// The price of one promise, and what it is learned from. 16 bytes.
+/// The price of one promise, and what it is learned from. 20 bytes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Steering {
     /// Octaves.
     log2: f32,
     /// Misses seen less those that the target allows, times [`GAIN`].
     excess: f32,
+    /// Probability of a miss of the message for which it was last asked.
+    expected: f32,
     /// Messages steered; 0 before the first price.
     messages: u32,
     /// The price is as high as it gets: more misses do not raise what would lift it further.
@@ -85,7 +91,11 @@ impl Steering {
             price: Some(price),
             ..*first
         };
-        let miss = policy.miss_at_price(&priced)?;
+        let is_due = !first.burst.is_notable() || self.messages.is_multiple_of(BURSTY_EVERY);
+        if is_due || self.messages < BURSTY_FIRST || self.far_run > 0 {
+            self.expected = policy.miss_at_price(&priced)?;
+        }
+        let miss = self.expected;
         let excess = (miss * self.correction() / miss_target - 1.0).min(EXCESS_MAX);
         self.far_run = if excess > FAR {
             (self.far_run + 1).min(FAR_RUN_MAX)

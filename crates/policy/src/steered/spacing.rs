@@ -95,40 +95,26 @@ impl Task {
 
     /// The best number of symbols within `counts`, at least the deficit, at this spacing.
     fn best_at(&self, spacing: Duration, counts: RangeInclusive<u16>) -> Spread {
-        const COUNTS: usize = SOURCE_SYMBOLS_MAX as usize;
-        let needed = usize::from(self.deficit.clamp(1, SOURCE_SYMBOLS_MAX));
+        let needed = u16::from(self.deficit.clamp(1, SOURCE_SYMBOLS_MAX));
+        let most = (*counts.end()).max(needed);
         let moments = Moments::new(self);
-        let (stays_bad, turns_bad) = moments.after(spacing);
-        // Probability of so many arrivals and a bad moment, or a good one.
-        let (mut bad, mut good) = ([0.0; COUNTS], [0.0; COUNTS]);
-        bad[0] = moments.first_bad(&self.burst);
-        good[0] = 1.0 - bad[0];
-        let mut complete = 0.0;
+        let mut flight = Flight::new(
+            &moments,
+            spacing,
+            moments.first_bad(&self.burst),
+            needed,
+            most,
+        );
         let mut best: Option<Spread> = None;
-        for symbols in 1..=(*counts.end()).max(needed as u16) {
-            for count in (0..needed).rev() {
-                if symbols > 1 {
-                    let turned = bad[count] * (1.0 - stays_bad);
-                    let spoilt = good[count] * turns_bad;
-                    bad[count] += spoilt - turned;
-                    good[count] += turned - spoilt;
-                }
-                let arrives = good[count] * (1.0 - moments.lost_when_good);
-                good[count] -= arrives;
-                if count + 1 == needed {
-                    complete += arrives;
-                } else {
-                    // The count above was dealt with before.
-                    good[count + 1] += arrives;
-                }
-            }
-            if usize::from(symbols) < needed || symbols < *counts.start() {
+        for symbols in 1..=most {
+            flight.send();
+            if symbols < needed.max(*counts.start()) {
                 continue;
             }
             let spread = Spread {
                 symbols,
                 spacing,
-                miss: (1.0 - complete).max(0.0),
+                miss: flight.miss(),
             };
             if best.is_none_or(|best| self.value(&spread) < self.value(&best)) {
                 best = Some(spread);
@@ -138,7 +124,7 @@ impl Task {
             }
         }
         best.unwrap_or(Spread {
-            symbols: needed as u16,
+            symbols: needed,
             spacing,
             miss: 1.0,
         })
@@ -193,10 +179,123 @@ impl Moments {
     }
 }
 
+const COUNTS: usize = SOURCE_SYMBOLS_MAX as usize;
+
+/// What becomes of the symbols of a flight, one after the other. It counts arrivals or losses, whichever there are fewer of: of 64 symbols and
+/// some for repair, losses.
+struct Flight {
+    needed: u16,
+    sent: u16,
+    counts_losses: bool,
+    /// Counts that are kept apart; of arrivals, `needed` of them are enough, of losses, more are too many.
+    counts: usize,
+    /// Probability of so many and a bad moment, or a good one.
+    bad: [f64; COUNTS],
+    good: [f64; COUNTS],
+    /// That enough have arrived, where arrivals are counted.
+    complete: f64,
+    stays_bad: f64,
+    turns_bad: f64,
+    lost_when_good: f64,
+}
+
+impl Flight {
+    fn new(moments: &Moments, spacing: Duration, first_bad: f64, needed: u16, most: u16) -> Self {
+        let may_be_lost = usize::from(most - needed) + 1;
+        let (stays_bad, turns_bad) = moments.after(spacing);
+        let mut flight = Self {
+            needed,
+            sent: 0,
+            counts_losses: may_be_lost < usize::from(needed),
+            counts: may_be_lost.min(usize::from(needed)),
+            bad: [0.0; COUNTS],
+            good: [0.0; COUNTS],
+            complete: 0.0,
+            stays_bad,
+            turns_bad,
+            lost_when_good: moments.lost_when_good,
+        };
+        flight.bad[0] = first_bad;
+        flight.good[0] = 1.0 - first_bad;
+        flight
+    }
+
+    /// One symbol more. O(counts).
+    fn send(&mut self) {
+        if self.sent > 0 {
+            for (bad, good) in self.bad.iter_mut().zip(&mut self.good).take(self.counts) {
+                let turned = *bad * (1.0 - self.stays_bad);
+                let spoilt = *good * self.turns_bad;
+                *bad += spoilt - turned;
+                *good += turned - spoilt;
+            }
+        }
+        self.sent += 1;
+        for count in (0..self.counts).rev() {
+            let lost = self.good[count] * self.lost_when_good;
+            let arrives = self.good[count] - lost;
+            if self.counts_losses {
+                self.good[count] = arrives;
+                let bad = core::mem::take(&mut self.bad[count]);
+                // One more would be too many.
+                if count + 1 < self.counts {
+                    self.bad[count + 1] = bad;
+                    self.good[count + 1] += lost;
+                }
+                continue;
+            }
+            self.good[count] = lost;
+            if count + 1 == self.counts {
+                self.complete += arrives;
+            } else {
+                // The count above was dealt with before.
+                self.good[count + 1] += arrives;
+            }
+        }
+    }
+
+    /// Probability that too few have arrived.
+    fn miss(&self) -> f64 {
+        let complete = if self.counts_losses {
+            let may_be_lost = usize::from(self.sent - self.needed);
+            let kept = self.bad.iter().zip(&self.good).take(may_be_lost + 1);
+            kept.map(|(bad, good)| bad + good).sum()
+        } else {
+            self.complete
+        };
+        (1.0 - complete).max(0.0)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::chance;
+
+    #[test]
+    fn counting_losses_is_counting_arrivals() {
+        let moments = Moments::new(&task(0.7, 8, 4000.0));
+        let spacing = Duration::from_millis(3);
+        for needed in [1, 4, 20, 60] {
+            for beyond in [0, 1, 5, 30] {
+                let most = needed + beyond;
+                let mut by_fewer = Flight::new(&moments, spacing, 0.02, needed, most);
+                let mut by_arrivals = Flight {
+                    counts_losses: false,
+                    counts: usize::from(needed),
+                    ..Flight::new(&moments, spacing, 0.02, needed, most)
+                };
+                for sent in 1..=most {
+                    by_fewer.send();
+                    by_arrivals.send();
+                    if sent >= needed {
+                        let (one, other) = (by_fewer.miss(), by_arrivals.miss());
+                        assert!((one - other).abs() < 1e-9, "{needed} {sent}: {one} {other}");
+                    }
+                }
+            }
+        }
+    }
 
     fn task(correlation: f32, lasts_ms: u64, price: f64) -> Task {
         Task {
