@@ -18,6 +18,8 @@ const PRIOR: f32 = 4.0;
 /// Share of the packets right after a lost one that are lost, before any was seen. (Paths differ too much to expect more.)
 const PRIOR_TOGETHER: f32 = 0.1;
 
+/// Correlations below this cannot be told from none, after so few losses.
+const GONE: f32 = 0.03;
 /// Correlations below this are as good as none.
 const NOTABLE: f32 = 0.1;
 
@@ -34,8 +36,17 @@ struct After {
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Bursts {
     after_loss: [After; CLASSES],
-    last_sent_at: Instant,
-    last_lost: bool,
+    /// The packet heard of last.
+    last: Heard,
+    /// Of all that were heard of, the one that was sent last.
+    newest: Heard,
+}
+
+/// What became of a packet.
+#[derive(Clone, Copy, Default)]
+struct Heard {
+    sent_at: Instant,
+    lost: bool,
 }
 
 /// How the fate of a packet depends on that of the one before.
@@ -51,23 +62,24 @@ impl Bursts {
     /// A packet arrived, or is taken for lost, on a path that loses `loss` of them. Returns how that depends on the packet heard
     /// of before.
     pub(crate) fn record(&mut self, sent_at: Instant, lost: bool, loss: f32) -> Dependence {
+        let before = self.last;
         let lag = sent_at
-            .since(self.last_sent_at)
-            .max(self.last_sent_at.since(sent_at));
+            .since(before.sent_at)
+            .max(before.sent_at.since(sent_at));
         let class = class_of(lag);
         let dependence = Dependence {
-            after_loss: self.last_lost,
+            after_loss: before.lost,
             correlation: class.map_or(0.0, |class| self.correlation_in(class, loss)),
         };
-        if self.last_lost {
-            self.note_after_loss(lag, lost);
+        self.last = Heard { sent_at, lost };
+        if sent_at >= self.newest.sent_at {
+            self.newest = self.last;
         }
-        (self.last_sent_at, self.last_lost) = (sent_at, lost);
         dependence
     }
 
-    /// A packet sent this long after a lost one was lost or not. To be called, besides [`Bursts::record`], of a packet that had
-    /// arrived before the one before it was known to be lost.
+    /// The packet that was sent next after a lost one, this long after it, was lost or not. To be called once for each such pair, whichever of
+    /// the two is heard of first: pairs that skip one which arrived would make bursts look shorter than they are.
     pub(crate) fn note_after_loss(&mut self, lag: Duration, lost: bool) {
         if let Some(class) = class_of(lag) {
             let after = &mut self.after_loss[class];
@@ -90,27 +102,45 @@ impl Bursts {
         ((share - loss) / (1.0 - loss).max(0.01)).clamp(0.0, 0.98)
     }
 
+    /// The same as it was seen, with next to no prior: where bursts there are, the prior would make them look shorter than they are.
+    fn seen_in(&self, class: usize, loss: f32) -> f32 {
+        let after = &self.after_loss[class];
+        let prior = if class == 0 { 1.0 } else { loss };
+        let share = (after.lost + prior) / (after.packets + 1.0);
+        ((share - loss) / (1.0 - loss).max(0.01)).clamp(0.0, 0.98)
+    }
+
     /// Correlation of the fates of packets sent together, and the time over which it falls to 1/e.
     pub(crate) fn shape(&self, loss: f32) -> (f32, Duration) {
-        let together = self.correlation_in(0, loss);
-        if together < NOTABLE {
+        let cautious = self.correlation_in(0, loss);
+        if cautious < NOTABLE {
             // Mostly: then nobody asks for how long.
-            return (together, Duration::ZERO);
+            return (cautious, Duration::ZERO);
         }
-        let (mut weights, mut sum_s) = (0.0, 0.0);
+        let together = self.seen_in(0, loss);
+        let (mut weights, mut sum_s, mut at_most_s) = (0.0, 0.0, 1.0_f32);
         for class in 1..CLASSES {
             let after = &self.after_loss[class];
-            let correlation = self.correlation_in(class, loss);
             if after.packets < 1.0 {
                 continue;
             }
-            // A correlation that has all but gone says that it went faster than this, no more.
-            let ratio = (together / correlation.max(0.02)).max(1.1);
-            let lag_s = after.lags_s / after.packets;
-            weights += after.packets;
-            sum_s += after.packets * lag_s / libm::logf(ratio);
+            let correlation = self.seen_in(class, loss);
+            let ratio = (together / correlation.max(GONE)).max(1.1);
+            let time_s = after.lags_s / after.packets / libm::logf(ratio);
+            if correlation > GONE {
+                weights += after.packets;
+                sum_s += after.packets * time_s;
+            } else {
+                // It went faster than this, no more.
+                at_most_s = at_most_s.min(time_s);
+            }
         }
-        let time_s = if weights > 0.0 { sum_s / weights } else { 0.0 };
+        let time_s = if weights > 0.0 {
+            sum_s / weights
+        } else {
+            at_most_s
+        };
+        let time_s = time_s.min(at_most_s);
         (together, Duration::from_secs_f32(time_s.clamp(0.0, 1.0)))
     }
 
@@ -126,7 +156,7 @@ impl Bursts {
 
     /// When the newest packet heard of was sent, and whether it was lost.
     pub(crate) const fn last(&self) -> (Instant, bool) {
-        (self.last_sent_at, self.last_lost)
+        (self.newest.sent_at, self.newest.lost)
     }
 }
 
@@ -146,7 +176,11 @@ mod tests {
             let lost = moment % 50 < bursts as u64;
             for packet in 0..2 {
                 let sent_at = Instant::from_micros(1_000_000 + moment * moments * 1000 + packet);
+                let before = met.newest;
                 met.record(sent_at, lost, 0.02 * bursts as f32);
+                if before.lost {
+                    met.note_after_loss(sent_at.since(before.sent_at), lost);
+                }
             }
         }
         met
@@ -157,7 +191,11 @@ mod tests {
         let mut met = Bursts::default();
         for i in 0..20_000_u64 {
             let lost = (i as u32).wrapping_mul(2_654_435_761) >> 16 & 63 == 0;
+            let before = met.newest;
             met.record(Instant::from_micros(1_000_000 + i * 500), lost, 1.0 / 64.0);
+            if before.lost {
+                met.note_after_loss(Duration::from_micros(500), lost);
+            }
         }
         assert!(met.shape(1.0 / 64.0).0 < 0.1, "{:?}", met.shape(1.0 / 64.0));
     }
