@@ -97,6 +97,15 @@ pub struct Outcome {
     pub tallies: Vec<StreamTally>,
 }
 
+/// What becomes of a run that is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    /// It counts.
+    Counts,
+    /// The venue was not what it should be: the seed is played again, at a new one.
+    Again,
+}
+
 /// Runs a scenario in virtual time with each of the seeds.
 ///
 /// # Errors
@@ -107,11 +116,11 @@ pub fn run(
     progress: impl FnMut(Progress),
 ) -> Result<Outcome, RunError> {
     let open = |seed| Ok(Computed::new(scenario, seed));
-    run_at(scenario, seeds, open, |_| Ok(()), progress)
+    run_at(scenario, seeds, open, |_| Ok(Ending::Counts), progress)
 }
 
 /// Runs a scenario with each of the seeds, each at a venue of its own: `open` makes it, and `close` is given it when the run is
-/// over.
+/// over, and says whether it counts.
 ///
 /// # Errors
 /// As [`run`], and what goes wrong with the venue.
@@ -119,7 +128,7 @@ pub fn run_at<V: Venue>(
     scenario: &Scenario,
     seeds: impl IntoIterator<Item = u64>,
     mut open: impl FnMut(u64) -> Result<V, V::Error>,
-    mut close: impl FnMut(V) -> Result<(), V::Error>,
+    mut close: impl FnMut(V) -> Result<Ending, V::Error>,
     mut progress: impl FnMut(Progress),
 ) -> Result<Outcome, RunError<V::Error>> {
     if scenario.streams.is_empty() {
@@ -128,11 +137,15 @@ pub fn run_at<V: Venue>(
     let mut pool: Option<Pool> = None;
     for (run, seed) in seeds.into_iter().enumerate() {
         let of = scenario.duration;
-        let venue = open(seed).map_err(RunError::Venue)?;
-        let (single, venue) = single::run(scenario, seed, venue, |at| {
-            progress(Progress { run, at, of });
-        })?;
-        close(venue).map_err(RunError::Venue)?;
+        let single = loop {
+            let venue = open(seed).map_err(RunError::Venue)?;
+            let (single, venue) = single::run(scenario, seed, venue, |at| {
+                progress(Progress { run, at, of });
+            })?;
+            if close(venue).map_err(RunError::Venue)? == Ending::Counts {
+                break single;
+            }
+        };
         match &mut pool {
             Some(pool) => pool.add(single),
             None => pool = Some(Pool::new(single)),
