@@ -47,6 +47,20 @@ pub(crate) fn table(rows: &[Vec<String>]) -> String {
     text
 }
 
+/// Rows below a heading, whose cells are divided by `|`.
+pub(crate) fn headed(
+    heading: &str,
+    rows: impl IntoIterator<Item = Vec<String>>,
+) -> Vec<Vec<String>> {
+    let heading = heading.split('|').map(ToOwned::to_owned).collect();
+    std::iter::once(heading).chain(rows).collect()
+}
+
+/// The cell of what there is no figure for.
+pub(crate) fn dash() -> String {
+    "-".to_owned()
+}
+
 /// A file that will be written at the end of the work: opened at its beginning, so that a wrong path is told at once. One that was
 /// not there before goes away again when the work ends without it.
 pub(crate) struct OutputFile {

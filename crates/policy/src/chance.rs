@@ -67,13 +67,13 @@ pub(crate) fn arrivals_below(
     mut with: impl FnMut(u16, f64),
 ) {
     let lost = 1.0 - arrives;
-    let end = below.min(symbols + 1);
+    let end = below.min(symbols.saturating_add(1));
     if arrives < 0.5 {
         let odds = arrives / lost;
         let mut probability = power(lost, u32::from(symbols));
         for arrived in 0..end {
             with(arrived, probability);
-            probability *= odds * f64::from(symbols - arrived) / f64::from(arrived + 1);
+            probability *= odds * f64::from(symbols - arrived) / (f64::from(arrived) + 1.0);
         }
         return;
     }
@@ -84,7 +84,7 @@ pub(crate) fn arrivals_below(
         if arrived < end {
             with(arrived, probability);
         }
-        probability *= odds * f64::from(arrived) / f64::from(missing + 1);
+        probability *= odds * f64::from(arrived) / (f64::from(missing) + 1.0);
     }
 }
 

@@ -42,6 +42,12 @@ pub fn plan(policy: &dyn Policy, first: &Situation) -> Vec<Step> {
     const STATES: usize = SOURCE_SYMBOLS_MAX as usize + 1;
     let loss = chance::loss_within_bounds(first.loss_mean);
     let (bad, lost_when_good) = first.burst.moments(loss);
+    // A later round is reached when something of the one before was lost.
+    let after_loss = Burst {
+        was_lost: true,
+        age: first.round_time,
+        ..first.burst
+    };
     let mut now = [Reached::default(); STATES];
     now[usize::from(first.deficit.min(SOURCE_SYMBOLS_MAX))].probability = 1.0;
     let mut steps = Vec::new();
@@ -52,26 +58,16 @@ pub fn plan(policy: &dyn Policy, first: &Situation) -> Vec<Step> {
             if reached.probability < NEGLIGIBLE {
                 continue;
             }
-            let at = Duration::from_secs_f64(reached.at / reached.probability);
+            let at = duration(reached.at / reached.probability);
+            let sent = libm::round(reached.sent / reached.probability) as u16;
             let situation = Situation {
                 deficit: deficit as u8,
-                sent: first.sent + libm::round(reached.sent / reached.probability) as u16,
+                sent: first.sent.saturating_add(sent),
                 rounds_left: first.rounds_left - round,
                 time_left: first.time_left.saturating_sub(at),
                 slack: first.slack.saturating_sub(at),
+                burst: if round == 0 { first.burst } else { after_loss },
                 ..*first
-            };
-            let situation = Situation {
-                burst: match round {
-                    0 => first.burst,
-                    // Something of the round before was lost, or there were none.
-                    _ => Burst {
-                        was_lost: true,
-                        age: first.round_time,
-                        ..first.burst
-                    },
-                },
-                ..situation
             };
             let action = policy.decide(&situation);
             steps.push(Step {
@@ -81,13 +77,16 @@ pub fn plan(policy: &dyn Policy, first: &Situation) -> Vec<Step> {
                 situation,
                 action,
             });
-            let flight = action.spacing * u32::from(action.symbols.saturating_sub(1));
-            let lasts = flight + action.look_again.unwrap_or(situation.round_time);
+            let gaps = u32::from(action.symbols.saturating_sub(1));
+            let wait = action.look_again.unwrap_or(situation.round_time);
+            let ends = at
+                .saturating_add(action.spacing.saturating_mul(gaps))
+                .saturating_add(wait);
             let mut lead = |left: usize, chance: f64| {
                 let part = reached.probability * chance;
                 next[left].probability += part;
-                next[left].at += part * (at + lasts).as_secs_f64();
-                next[left].sent += part * f64::from(situation.sent + action.symbols);
+                next[left].at += part * ends.as_secs_f64();
+                next[left].sent += part * f64::from(sent.saturating_add(action.symbols));
             };
             let together = action.spacing.is_zero();
             let (bad, lost) = if together {
@@ -116,6 +115,10 @@ pub fn plan(policy: &dyn Policy, first: &Situation) -> Vec<Step> {
         now = next;
     }
     steps
+}
+
+fn duration(seconds: f64) -> Duration {
+    Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
 }
 
 #[cfg(test)]
@@ -162,6 +165,19 @@ mod tests {
         assert_eq!(second[0].situation.deficit, 4);
         assert!((second[0].probability - 0.1).abs() < 1e-6);
         assert!(second[0].situation.burst.was_lost);
+    }
+
+    #[test]
+    fn senseless_situations_do_no_harm() {
+        let senseless = Situation {
+            round_time: Duration::MAX,
+            time_left: Duration::MAX,
+            slack: Duration::MAX,
+            sent: u16::MAX,
+            loss_mean: f32::NAN,
+            ..Situation::first(u8::MAX, u16::MAX, 0.5)
+        };
+        assert!(!plan(&Retransmit, &senseless).is_empty());
     }
 
     #[test]

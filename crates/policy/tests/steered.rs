@@ -246,6 +246,33 @@ fn a_burst_is_not_taken_for_silence() {
     }
 }
 
+/// A regression: asked about a message that is too late, it counted rounds below none.
+#[test]
+fn too_late_is_a_miss_with_bursts_and_without() {
+    let policy = steered(1e-3);
+    for correlation in [0.0, 0.9] {
+        let late = Situation {
+            burst: Burst {
+                correlation,
+                ..Burst::default()
+            },
+            ..Situation::first(4, 0, 0.1)
+        };
+        assert!(policy.miss_at_price(&late).is_some());
+        assert_eq!(policy.decide(&late).symbols, 4);
+        assert_eq!(policy.worth(&late, u16::MAX), None);
+        let last = Situation {
+            rounds_left: 1,
+            ..late
+        };
+        assert!(
+            policy
+                .worth(&last, u16::MAX)
+                .is_some_and(|worth| worth > 60_000.0)
+        );
+    }
+}
+
 /// Goal: one message never costs more than the cap, whatever a miss is worth.
 #[test]
 fn what_a_message_may_cost_is_bounded() {

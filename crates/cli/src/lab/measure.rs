@@ -65,7 +65,8 @@ pub(super) fn run(workload: &Workload, network: Network) -> Result<(), Failure> 
     Ok(())
 }
 
-fn simulate_all(
+/// Simulates, with a bar; also how long it took.
+pub(crate) fn simulate_all(
     options: &SimulateOptions,
     json: bool,
 ) -> Result<(Vec<PolicyResult>, Duration), Failure> {
@@ -93,7 +94,12 @@ fn warn_of_refused(report: &Report, options: &SimulateOptions) {
     }
 }
 
-fn settings(mut settings: Map<String, Value>, options: &SimulateOptions, origin: &str) -> Value {
+/// What was simulated, for reports: what the network is made of, and the rest.
+pub(crate) fn settings(
+    mut settings: Map<String, Value>,
+    options: &SimulateOptions,
+    origin: &str,
+) -> Value {
     let common = json!({
         "command": output::command_line(),
         "version": env!("CARGO_PKG_VERSION"),
@@ -146,17 +152,17 @@ fn messages(options: &SimulateOptions) -> String {
 }
 
 /// Milliseconds as reports have them.
-pub(super) fn millis(duration: Duration) -> f64 {
+pub(crate) fn millis(duration: Duration) -> f64 {
     duration.as_nanos() as f64 / 1e6
 }
 
 /// `99.9 %`.
-fn percent(share: f64) -> String {
+pub(crate) fn percent(share: f64) -> String {
     format!("{} %", (share * 1e9).round() / 1e7)
 }
 
 /// The fields of a JSON object.
-pub(super) fn fields(object: Value) -> Map<String, Value> {
+pub(crate) fn fields(object: Value) -> Map<String, Value> {
     match object {
         Value::Object(fields) => fields,
         other => unreachable!("settings are objects, not {other}"),

@@ -19,7 +19,7 @@ mod emulate;
 mod end;
 #[cfg(target_os = "linux")]
 mod inside;
-mod measure;
+pub(crate) mod measure;
 mod network;
 #[cfg(target_os = "linux")]
 mod networks;
@@ -41,6 +41,7 @@ use crate::failure::Failure;
 
 pub(crate) use network::Additions;
 pub(crate) use path::PathArgs;
+pub(crate) use workload::{Deadline, deadline};
 
 /// Measure policies over a simulated or a recorded network, in virtual time: exact clocks, and the same run each time.
 #[derive(clap::Subcommand)]

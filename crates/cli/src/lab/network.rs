@@ -63,7 +63,7 @@ impl Additions {
     }
 
     /// Adds what was added to the settings of a report.
-    pub(super) fn add_settings(&self, settings: &mut Map<String, Value>) {
+    pub(crate) fn add_settings(&self, settings: &mut Map<String, Value>) {
         let mut add = |name: &str, value: Value| _ = settings.insert(name.to_owned(), value);
         if let Some(jitter) = self.jitter_ms {
             add("jitter_ms", json!(measure::millis(jitter)));

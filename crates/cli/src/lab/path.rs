@@ -121,7 +121,7 @@ impl PathArgs {
     }
 
     /// What it is made of, for reports.
-    pub(super) fn settings(&self) -> serde_json::Map<String, serde_json::Value> {
+    pub(crate) fn settings(&self) -> serde_json::Map<String, serde_json::Value> {
         let settings = match self.profile {
             Some(profile) => json!({ "profile": profile.name() }),
             None => json!({

@@ -13,7 +13,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
-use crate::output::{self, OutputFile};
+use crate::output::{self, OutputFile, dash, headed};
 use crate::progress::Progress;
 
 /// What the command line says of it.
@@ -217,7 +217,7 @@ fn messages(result: &ScenarioResult) -> Vec<Vec<String>> {
             s.recovery_overhead.map_or_else(dash, percent),
         ]
     };
-    table(head, result.streams.iter().map(row))
+    headed(head, result.streams.iter().map(row))
 }
 
 fn latencies(result: &ScenarioResult) -> Vec<Vec<String>> {
@@ -245,7 +245,7 @@ fn latencies(result: &ScenarioResult) -> Vec<Vec<String>> {
         });
         std::iter::once(measured).chain(settling)
     });
-    table(head, rows)
+    headed(head, rows)
 }
 
 fn deadlines(result: &ScenarioResult) -> Vec<Vec<String>> {
@@ -276,7 +276,7 @@ fn deadlines(result: &ScenarioResult) -> Vec<Vec<String>> {
             rest.to_string(),
         ])
     };
-    table(head, result.streams.iter().filter_map(row))
+    headed(head, result.streams.iter().filter_map(row))
 }
 
 fn within(result: &ScenarioResult) -> Vec<Vec<String>> {
@@ -295,7 +295,7 @@ fn within(result: &ScenarioResult) -> Vec<Vec<String>> {
             ]
         })
     });
-    table("stream|ms|share [95 %]", rows)
+    headed("stream|ms|share [95 %]", rows)
 }
 
 fn link(result: &ScenarioResult) -> Option<Vec<Vec<String>>> {
@@ -312,7 +312,7 @@ fn link(result: &ScenarioResult) -> Option<Vec<Vec<String>>> {
         optional_ms(link.queue_ms.p99),
         optional_ms(link.queue_ms.max),
     ];
-    Some(table(head, [row]))
+    Some(headed(head, [row]))
 }
 
 /// Means over the seeds.
@@ -359,12 +359,7 @@ fn sharing(result: &ScenarioResult) -> Vec<Vec<String>> {
             format!("{:.4}", of(|rivals| rivals.fairness_with_sessions)),
         ]);
     }
-    table("what|mean over seeds", rows)
-}
-
-fn table(head: &str, rows: impl IntoIterator<Item = Vec<String>>) -> Vec<Vec<String>> {
-    let head = head.split('|').map(ToOwned::to_owned).collect();
-    std::iter::once(head).chain(rows).collect()
+    headed("what|mean over seeds", rows)
 }
 
 fn html(scenario: &Scenario, outcome: &Outcome, place: &Place) -> String {
@@ -437,10 +432,6 @@ fn goodput(result: &ScenarioResult) -> LineChart {
         y_scale: Scale::Linear,
         series: series.collect(),
     }
-}
-
-fn dash() -> String {
-    "-".to_owned()
 }
 
 fn optional_ms(ms: Option<f64>) -> String {

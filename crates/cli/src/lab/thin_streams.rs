@@ -51,10 +51,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 
 fn text(results: &ThinResults) -> String {
     let head = "row|remedies|messages|undelayed|goal|pp|p99 ms|p99.9 ms|max ms|recovery|kbit/s";
-    let head = head.split('|').map(ToOwned::to_owned).collect();
-    let rows: Vec<_> = std::iter::once(head)
-        .chain(results.rows.iter().map(row))
-        .collect();
+    let rows = output::headed(head, results.rows.iter().map(row));
     format!(
         "Delivered in order, {} ms round trip, {} lost towards the receiver; undelayed: within {} ms; seed {}\n\n{}",
         results.rtt_ms,

@@ -35,7 +35,7 @@ pub(super) struct Workload {
     #[arg(long, value_name = "MS", default_value = "1000", value_parser = values::millis_above_zero)]
     pub(super) interval_ms: Duration,
     /// Policies to compare, over the same network: retransmit, fixed(N), also written fixed:N, hairpin, hairpin(PRICE), pangolin,
-    /// exact.
+    /// exact, steered, steered-without(PART).
     #[arg(
         long,
         value_name = "POLICY,..",
@@ -60,11 +60,29 @@ pub(super) struct Workload {
 
 /// Where the deadline comes from when the user names none.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Deadline {
+pub(crate) enum Deadline {
     /// This one.
     Default(Duration),
     /// Twice the path's median round trip: time for a second round on most paths.
     TwiceMedianRtt,
+}
+
+/// The deadline that was asked for, or the other one, and in words where it comes from.
+pub(crate) fn deadline(
+    asked: Option<Duration>,
+    otherwise: Deadline,
+    path: &PathSpec,
+) -> (Duration, &'static str) {
+    match (asked, otherwise) {
+        (Some(asked), _) => (asked, "as asked"),
+        (None, Deadline::Default(default)) => (default, "the default"),
+        (None, Deadline::TwiceMedianRtt) => {
+            let twice = 2 * path.median_rtt();
+            let whole_ms = twice.as_micros().div_ceil(1000).max(1);
+            let deadline = Duration::from_millis(whole_ms as u64);
+            (deadline, "twice the median round trip")
+        }
+    }
 }
 
 impl Workload {
@@ -74,16 +92,7 @@ impl Workload {
         otherwise: Deadline,
         path: &PathSpec,
     ) -> (Duration, &'static str) {
-        match (self.deadline_ms, otherwise) {
-            (Some(asked), _) => (asked, "as asked"),
-            (None, Deadline::Default(default)) => (default, "the default"),
-            (None, Deadline::TwiceMedianRtt) => {
-                let twice = 2 * path.median_rtt();
-                let whole_ms = twice.as_micros().div_ceil(1000).max(1);
-                let deadline = Duration::from_millis(whole_ms as u64);
-                (deadline, "twice the median round trip")
-            }
-        }
+        deadline(self.deadline_ms, otherwise, path)
     }
 
     /// What to simulate.

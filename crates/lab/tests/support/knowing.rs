@@ -131,18 +131,11 @@ impl Knowing {
     fn best(&self, left: usize, deficit: usize, first: f64, rtt: usize, price: f64) -> (f64, f64) {
         let mut best = (f64::INFINITY, (0.0, 0.0));
         for lasts in 0..=left {
-            // By arrivals (all that is needed counts as one), then by the last one's fate.
-            let mut fates = vec![[0.0; 2]; deficit + 1];
-            fates[0][1] = first;
-            fates[1.min(deficit)][0] = 1.0 - first;
-            for sent in 1..=MOST {
-                if sent > 1 {
-                    // With so many in the flight, they are so far apart; the chain is rebuilt for each count.
-                    fates = self.flight(deficit, first, sent, lasts as f64 * self.step_ms);
-                }
-                if sent < deficit {
+            for sent in deficit..=MOST {
+                if sent == 1 && lasts > 0 {
                     continue;
                 }
+                let fates = self.flight(deficit, first, sent, lasts as f64 * self.step_ms);
                 let mut all = (sent as f64, 0.0);
                 for (arrived, [good, bad]) in fates.iter().enumerate().take(deficit) {
                     for (was_lost, chance) in [(0, good), (1, bad)] {
@@ -158,7 +151,7 @@ impl Knowing {
                 if value < best.0 {
                     best = (value, all);
                 }
-                if sent as f64 > best.0 || (sent == 1 && lasts > 0) {
+                if sent as f64 > best.0 {
                     break;
                 }
             }
@@ -166,8 +159,9 @@ impl Knowing {
         best.1
     }
 
+    /// By arrivals (all that is needed counts as one more), then by whether the last one was lost.
     fn flight(&self, deficit: usize, first: f64, sent: usize, lasts_ms: f64) -> Vec<[f64; 2]> {
-        let apart = lasts_ms / (sent - 1) as f64;
+        let apart = lasts_ms / (sent - 1).max(1) as f64;
         let stays = self.path.lost_after(apart, true);
         let turns = self.path.lost_after(apart, false);
         let mut fates = vec![[0.0; 2]; deficit + 1];

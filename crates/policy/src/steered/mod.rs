@@ -86,9 +86,8 @@ impl Steered {
         }
         let state = self.state(situation)?;
         let (rounds_left, _) = state.rounds_worth_having();
-        let task = state.last_flight(cost_cap(situation));
-        Some(if rounds_left == 1 && task.is_bursty() {
-            task.worth(symbols)
+        Some(if rounds_left == 1 && state.is_bursty() {
+            state.last_flight().worth(symbols)
         } else {
             state.worth(rounds_left, symbols)
         })
@@ -122,27 +121,32 @@ impl Steered {
     /// The situation with its table and price; `None` while there is no table.
     fn state<'a>(&self, situation: &'a Situation) -> Option<State<'a>> {
         let table = SHELF.get(grid::loss_index(situation.loss_mean, situation.draw))?;
-        let (_, lost_when_good) = situation.burst.moments(f64::from(situation.loss_mean));
-        let in_good = match situation.burst.is_notable() {
-            true => SHELF.get(grid::loss_index(lost_when_good as f32, situation.draw)),
-            false => None,
-        };
+        let in_good = situation.burst.is_notable().then(|| {
+            let (_, lost_when_good) = situation.burst.moments(f64::from(situation.loss_mean));
+            SHELF.get(grid::loss_index(lost_when_good as f32, situation.draw))
+        });
         Some(State {
             table,
-            in_good: in_good.unwrap_or(table),
+            in_good: in_good.flatten().unwrap_or(table),
             price: self.price(table, situation).discounted(situation.on_time),
             situation,
         })
     }
 
-    /// The same where the price is at least what a doubt is worth: with rounds to spare, or few losses, the price may be next to nothing,
-    /// and that is no reason to believe that nothing was lost.
-    fn doubted<'a>(&self, state: &State<'a>) -> State<'a> {
+    /// What to send after a silence. With rounds to spare, or few losses, the price may be next to nothing, and that is no reason to believe
+    /// that nothing was lost: what is needed goes unless it would not either where a doubt is worth something.
+    fn in_silence(&self, state: &State<'_>, rounds_left: u16) -> u16 {
+        let deficit = u16::from(state.situation.deficit);
+        let best = state.best_in_silence(rounds_left);
+        if best >= deficit {
+            return best;
+        }
         let least = libm::log2(DOUBTED_MISSES / self.miss_target) as f32;
-        State {
+        let doubted = State {
             price: Price::from_log2(state.price.log2().max(least)),
             ..*state
-        }
+        };
+        best.max(doubted.best_in_silence(rounds_left).min(deficit))
     }
 
     #[cold]
@@ -191,39 +195,24 @@ impl Policy for Steered {
         let Some(state) = self.state(situation) else {
             return Action::burst(self.stopgap(situation));
         };
-        let cap = cost_cap(situation);
         let (rounds_left, look_again) = state.rounds_worth_having();
-        let passes = Action {
-            look_again,
-            ..Action::burst(0)
-        };
         let is_silent = situation.unaccounted > 0 && situation.feedback_missing > 0.0;
-        let in_doubt = if is_silent {
-            self.doubted(&state).best_in_silence(rounds_left)
+        let symbols = if is_silent {
+            self.in_silence(&state, rounds_left)
         } else {
-            deficit
+            state.symbols(rounds_left)
         };
-        if in_doubt == 0 {
-            return passes;
-        }
-        let task = state.last_flight(cap);
-        if rounds_left == 1 && task.is_bursty() {
-            let best = task.best();
+        if symbols > 0 && rounds_left == 1 && state.is_bursty() {
+            let best = state.last_flight().best();
             return Action {
                 symbols: best.symbols,
                 spacing: best.spacing,
                 look_again,
             };
         }
-        let symbols = if is_silent {
-            let best = state.best_in_silence(rounds_left);
-            best.max(in_doubt.min(deficit))
-        } else {
-            state.symbols(rounds_left)
-        };
         Action {
-            symbols: symbols.min(cap),
-            ..passes
+            look_again,
+            ..Action::burst(symbols.min(cost_cap(situation)))
         }
     }
 
@@ -246,9 +235,8 @@ impl Policy for Steered {
 
     fn miss_at_price(&self, situation: &Situation) -> Option<f32> {
         let state = self.state(situation)?;
-        let task = state.last_flight(cost_cap(situation));
-        if task.is_bursty() {
-            return Some(state.miss_in_bursts(&task) as f32);
+        if state.is_bursty() {
+            return Some(state.miss_in_bursts() as f32);
         }
         let entry = grid::row(grid::price_index(state.price), situation.rounds_left);
         Some(state.table.miss(entry + place_of(situation.deficit)))
@@ -278,11 +266,16 @@ struct State<'a> {
 }
 
 impl State<'_> {
+    /// Whether it makes a difference how far apart symbols are.
+    fn is_bursty(&self) -> bool {
+        self.situation.burst.is_notable() && self.situation.loss_mean < 1.0
+    }
+
     /// The flight, if none is to follow.
-    fn last_flight(&self, cap: u16) -> Task {
+    fn last_flight(&self) -> Task {
         Task {
             deficit: self.situation.deficit,
-            cap,
+            cap: cost_cap(self.situation),
             loss: chance::loss_within_bounds(self.situation.loss_mean),
             burst: self.situation.burst,
             slack: self.situation.slack,
@@ -298,9 +291,10 @@ impl State<'_> {
 
     /// Probability of a miss where losses come in bursts. Mostly a burst takes the first flight, lasts for all rounds but the last, and
     /// spoils the last flight, which is spread; or a good moment loses a symbol, and what follows is as without bursts.
-    fn miss_in_bursts(&self, task: &Task) -> f64 {
+    fn miss_in_bursts(&self) -> f64 {
         let situation = self.situation;
-        if situation.rounds_left == 1 {
+        let task = self.last_flight();
+        if situation.rounds_left <= 1 {
             return task.best().miss;
         }
         let between = u32::from(situation.rounds_left - 1);
@@ -311,7 +305,7 @@ impl State<'_> {
                 ..situation.burst
             },
             slack: (situation.slack).saturating_sub(situation.round_time.saturating_mul(between)),
-            ..*task
+            ..task
         };
         let (bad, lost_when_good) = situation.burst.moments(task.loss);
         let (first_bad, stays_bad) = task.bad_then_bad(situation.round_time);

@@ -41,11 +41,6 @@ pub(crate) struct Task {
 }
 
 impl Task {
-    /// Whether it makes a difference how far apart symbols are.
-    pub(crate) fn is_bursty(&self) -> bool {
-        self.burst.is_notable() && self.loss < 1.0
-    }
-
     /// The flight with the least symbols and misses. O(deficit x symbols) for each of a dozen spacings.
     pub(crate) fn best(&self) -> Spread {
         let together = self.best_at(Duration::ZERO, 1..=self.cap);
@@ -71,16 +66,11 @@ impl Task {
 
     /// Symbols and misses (in symbols) of a flight of so many, at its best spacing.
     pub(crate) fn worth(&self, symbols: u16) -> f64 {
-        let spacings = [Duration::ZERO, self.spacing_of(symbols.max(2))];
-        let least = symbols.max(u16::from(self.deficit));
-        let values = spacings.map(|spacing| {
-            let spread = self.best_at(spacing, least..=least);
-            self.value(&spread)
-        });
-        match symbols < u16::from(self.deficit) {
-            true => f64::from(symbols) + self.price,
-            false => values[0].min(values[1]),
+        if symbols < u16::from(self.deficit) {
+            return f64::from(symbols) + self.price;
         }
+        let at = |spacing| self.value(&self.best_at(spacing, symbols..=symbols));
+        at(Duration::ZERO).min(at(self.spacing_of(symbols.max(2))))
     }
 
     /// The time between so many symbols, at least 2: as far apart as helps, and the slack allows.

@@ -32,6 +32,14 @@ struct After {
     lags_s: f32,
 }
 
+impl After {
+    /// Correlation with the loss before on a path that loses `loss`, with a prior share of the weight of so many packets.
+    fn correlation(&self, loss: f32, prior: f32, weight: f32) -> f32 {
+        let share = (self.lost + weight * prior) / (self.packets + weight);
+        ((share - loss) / (1.0 - loss).max(0.01)).clamp(0.0, 0.98)
+    }
+}
+
 /// What is known of bursts in a direction.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Bursts {
@@ -92,22 +100,18 @@ impl Bursts {
 
     /// Correlation of the fates of packets with this class of time between them.
     fn correlation_in(&self, class: usize, loss: f32) -> f32 {
-        let after = &self.after_loss[class];
         let prior = if class == 0 {
             PRIOR_TOGETHER.max(loss)
         } else {
             loss
         };
-        let share = (after.lost + PRIOR * prior) / (after.packets + PRIOR);
-        ((share - loss) / (1.0 - loss).max(0.01)).clamp(0.0, 0.98)
+        self.after_loss[class].correlation(loss, prior, PRIOR)
     }
 
     /// The same as it was seen, with next to no prior: where bursts there are, the prior would make them look shorter than they are.
     fn seen_in(&self, class: usize, loss: f32) -> f32 {
-        let after = &self.after_loss[class];
         let prior = if class == 0 { 1.0 } else { loss };
-        let share = (after.lost + prior) / (after.packets + 1.0);
-        ((share - loss) / (1.0 - loss).max(0.01)).clamp(0.0, 0.98)
+        self.after_loss[class].correlation(loss, prior, 1.0)
     }
 
     /// Correlation of the fates of packets sent together, and the time over which it falls to 1/e.

@@ -115,7 +115,7 @@ impl Session {
                 .congestion
                 .on_acked(now, packet.sent_at, usize::from(packet.bytes));
             self.path.record_fate(now, packet.sent_at, false);
-            self.note_pair(number, false);
+            self.note_pair(number, packet.sent_at, false);
         } else {
             // It had been counted as lost; it counts once.
             self.path.loss.correct();

@@ -31,6 +31,17 @@ struct Plan {
     rounds: u16,
 }
 
+/// How a message would be sent that is accepted now.
+struct Intent {
+    /// How long what is queued before it takes to leave.
+    queue_delay: Duration,
+    /// What is left of its deadline then; `Duration::MAX` without one.
+    time_left: Duration,
+    /// Of its first block.
+    plan: Plan,
+    blocks: usize,
+}
+
 impl Session {
     /// Whether a block of this message may be cut now: limits of what may be on its way at once.
     pub(super) fn may_cut(&self, slot: u32) -> bool {
@@ -242,26 +253,53 @@ impl Session {
         Some(Plan { cut, rounds })
     }
 
-    /// How a message of `len` bytes would be sent, and in how many blocks.
-    fn plan_message(
+    /// How a message of `len` bytes would be sent.
+    fn intend(
         &mut self,
         now: Instant,
         len: usize,
-        time_left: Option<Duration>,
         options: &SendOptions,
         shared: &Shared<'_>,
-    ) -> (Plan, usize) {
+    ) -> Intent {
+        let queue_delay = self.queue_delay(options.within.is_some());
+        let time_left = options
+            .within
+            .map(|within| within.saturating_sub(queue_delay));
         let block_len = len + 1 + 4;
-        if let Some(plan) = self.plan(now, block_len, time_left, options, shared) {
-            return (plan, 1);
+        let (plan, blocks) = match self.plan(now, block_len, time_left, options, shared) {
+            Some(plan) => (plan, 1),
+            None => {
+                let cut = cut_evenly(self.path.mtu.current());
+                let full = usize::from(cut.source_symbols) * cut.symbol_len;
+                let rounds = time_left.map_or(u16::MAX, |time_left| {
+                    self.path
+                        .rounds_within(time_left, self.clock.residual(now).unwrap_or_default())
+                });
+                (Plan { cut, rounds }, block_len.div_ceil(full - 8))
+            }
+        };
+        Intent {
+            queue_delay,
+            time_left: time_left.unwrap_or(Duration::MAX),
+            plan,
+            blocks,
         }
-        let cut = cut_evenly(self.path.mtu.current());
-        let full = usize::from(cut.source_symbols) * cut.symbol_len;
-        let rounds = time_left.map_or(u16::MAX, |time_left| {
-            self.path
-                .rounds_within(time_left, self.clock.residual(now).unwrap_or_default())
-        });
-        (Plan { cut, rounds }, block_len.div_ceil(full - 8))
+    }
+
+    /// What the policy would be shown before the first flight of the stream's next message, if it is sent like that.
+    fn first_situation(
+        &self,
+        now: Instant,
+        stream: StreamId,
+        intent: &Intent,
+        options: &SendOptions,
+        shared: &Shared<'_>,
+    ) -> Situation {
+        Situation {
+            draw: draw(self.traffic.outbox.next_id()),
+            price: self.price(stream, options.miss_target(), shared),
+            ..intent.situation(now, self)
+        }
     }
 
     /// The probability that a message keeps its deadline; 1 without one.
@@ -273,22 +311,16 @@ impl Session {
         options: &SendOptions,
         shared: &Shared<'_>,
     ) -> f64 {
-        let Some(within) = options.within else {
+        if options.within.is_none() {
             return 1.0;
-        };
-        let wait = self.queue_delay(true);
-        let time_left = within.saturating_sub(wait);
-        let (plan, blocks) = self.plan_message(now, len, Some(time_left), options, shared);
-        if plan.rounds == 0 {
+        }
+        let intent = self.intend(now, len, options, shared);
+        if intent.plan.rounds == 0 {
             return 0.0;
         }
-        let situation = Situation {
-            draw: draw(self.traffic.outbox.next_id()),
-            price: self.price(stream, options.miss_target(), shared),
-            ..plan.situation(now, time_left, self)
-        };
+        let situation = self.first_situation(now, stream, &intent, options, shared);
         let miss = self.predict_miss(&situation, options.miss_target(), shared);
-        libm::pow(1.0 - miss, blocks as f64)
+        libm::pow(1.0 - miss, intent.blocks as f64)
     }
 
     /// What could be promised for a message of `len` bytes now.
@@ -300,16 +332,10 @@ impl Session {
         shared: &mut Shared<'_>,
     ) -> Result<Forecast, SendError> {
         check(len, options)?;
-        let queue_delay = self.queue_delay(options.within.is_some());
-        let time_left = options
-            .within
-            .map(|within| within.saturating_sub(queue_delay));
-        let (plan, blocks) = self.plan_message(now, len, time_left, options, shared);
-        let (miss, symbols) = self.predict_block(
-            &plan.situation(now, time_left.unwrap_or(Duration::MAX), self),
-            options.miss_target(),
-            shared,
-        );
+        let intent = self.intend(now, len, options, shared);
+        let situation = intent.situation(now, self);
+        let (miss, symbols) = self.predict_block(&situation, options.miss_target(), shared);
+        let (plan, blocks) = (intent.plan, intent.blocks);
         let k = f64::from(plan.cut.source_symbols);
         let packet = (plan.cut.symbol_len + PACKET_OVERHEAD) as f64;
         Ok(Forecast {
@@ -322,7 +348,7 @@ impl Session {
             bytes: symbols * packet * blocks as f64,
             source_symbols: plan.cut.source_symbols,
             rounds: plan.rounds,
-            queue_delay,
+            queue_delay: intent.queue_delay,
         })
     }
 
@@ -336,14 +362,8 @@ impl Session {
         shared: &Shared<'_>,
     ) -> Result<Situation, SendError> {
         check(len, options)?;
-        let wait = self.queue_delay(options.within.is_some());
-        let time_left = options.within.map(|within| within.saturating_sub(wait));
-        let (plan, _) = self.plan_message(now, len, time_left, options, shared);
-        Ok(Situation {
-            draw: draw(self.traffic.outbox.next_id()),
-            price: self.price(stream, options.miss_target(), shared),
-            ..plan.situation(now, time_left.unwrap_or(Duration::MAX), self)
-        })
+        let intent = self.intend(now, len, options, shared);
+        Ok(self.first_situation(now, stream, &intent, options, shared))
     }
 
     /// How long what is queued before a new message takes to leave, at the present rate. Messages with a deadline wait for
@@ -387,10 +407,11 @@ fn message_body(session: &Session, slot: u32) -> Option<Kind> {
     }
 }
 
-impl Plan {
-    /// What a policy sees before the first flight.
-    fn situation(&self, now: Instant, time_left: Duration, session: &Session) -> Situation {
-        session.outlook(now, self.cut.source_symbols, time_left, self.rounds)
+impl Intent {
+    /// What a policy sees before the first flight, but for the price.
+    fn situation(&self, now: Instant, session: &Session) -> Situation {
+        let Plan { cut, rounds } = &self.plan;
+        session.outlook(now, cut.source_symbols, self.time_left, *rounds)
     }
 }
 

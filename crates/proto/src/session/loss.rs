@@ -82,15 +82,12 @@ impl Session {
     }
 
     /// A packet was lost or not: if the one sent before it was lost, that says something of bursts.
-    pub(super) fn note_pair(&mut self, number: u64, lost: bool) {
-        let Some(packet) = self.sent.get(number) else {
-            return;
-        };
+    pub(super) fn note_pair(&mut self, number: u64, sent_at: Instant, lost: bool) {
         let before = number
             .checked_sub(1)
             .and_then(|before| self.sent.get(before));
         if let Some(before) = before.filter(|before| before.state.is_lost()) {
-            let lag = packet.sent_at.since(before.sent_at);
+            let lag = sent_at.since(before.sent_at);
             self.path.bursts.note_after_loss(lag, lost);
         }
     }
@@ -120,7 +117,7 @@ impl Session {
         self.statistics.packets_lost += 1;
         self.path.record_fate(now, packet.sent_at, true);
         self.liveness.lost_runs.record(number, packet.sent_at);
-        self.note_pair(number, true);
+        self.note_pair(number, packet.sent_at, true);
         let next = self.sent.get(number + 1);
         if let Some(next) =
             next.filter(|next| next.symbols > 0 && next.state == PacketState::Settled)

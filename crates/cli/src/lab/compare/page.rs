@@ -7,6 +7,7 @@ use serde_json::json;
 
 use super::comparison::{Comparison, answers, part_name};
 use super::text::{overview, verdicts};
+use crate::output::headed;
 
 pub(super) fn html(comparison: &Comparison) -> String {
     let mut tables = vec![Table {
@@ -97,11 +98,6 @@ fn rows_by_trace(comparison: &Comparison) -> Vec<Table> {
         ),
     })
     .collect()
-}
-
-fn headed(heading: &str, cells: impl Iterator<Item = Vec<String>>) -> Vec<Vec<String>> {
-    let heading = heading.split('|').map(str::to_owned).collect();
-    std::iter::once(heading).chain(cells).collect()
 }
 
 fn cells(row: &Row, policy: &PolicyRow) -> Vec<String> {

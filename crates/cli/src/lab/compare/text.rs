@@ -57,10 +57,7 @@ pub(super) fn overview(policies: &[Overview]) -> Vec<Vec<String>> {
             policy.late_run_max.to_string(),
         ]
     };
-    let heading = heading.split('|').map(str::to_owned).collect();
-    std::iter::once(heading)
-        .chain(policies.iter().map(cells))
-        .collect()
+    output::headed(heading, policies.iter().map(cells))
 }
 
 /// Heading and cells: the candidate's answers, a column a part.

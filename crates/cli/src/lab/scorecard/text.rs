@@ -45,12 +45,9 @@ fn reasons(row: &Row) -> String {
 /// Heading and cells; of arms that failed, just that.
 pub(super) fn rows(row: &Row) -> Vec<Vec<String>> {
     let heading = "arm|late [95 %]|over Punctual, pp|p50 ms|p99 ms|p99.9 ms|lost|recovery|total overhead|packets|CPU us";
-    let heading = heading.split('|').map(str::to_owned).collect();
     let failed = row.failed.iter();
-    std::iter::once(heading)
-        .chain(row.arms.iter().map(cells))
-        .chain(failed.map(|failed| vec![failed.arm.clone(), FAILED.to_owned()]))
-        .collect()
+    let failed = failed.map(|failed| vec![failed.arm.clone(), FAILED.to_owned()]);
+    output::headed(heading, row.arms.iter().map(cells).chain(failed))
 }
 
 /// In place of the figures of an arm that did not play to the end.

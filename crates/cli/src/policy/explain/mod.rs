@@ -10,14 +10,14 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use punctual_lab::channel::PathSpec;
-use punctual_lab::simulate::{PolicyResult, SimulateOptions, simulate};
+use punctual_lab::simulate::{PolicyResult, SimulateOptions};
 use punctual_lab::trace::{PathOptions, Trace};
 use punctual_policy::{Part, PolicyKind};
+use serde_json::{Map, Value, json};
 
 use crate::failure::Failure;
-use crate::lab::{Additions, PathArgs};
+use crate::lab::{Additions, Deadline, PathArgs, deadline, measure};
 use crate::output::OutputFile;
-use crate::progress::Progress;
 use crate::values;
 use decisions::Decisions;
 
@@ -88,7 +88,11 @@ struct Promise {
 
 /// What was found out.
 struct Explanation {
+    /// What the network is made of.
+    settings: Map<String, Value>,
     options: SimulateOptions,
+    /// Where the deadline comes from, in words.
+    origin: &'static str,
     /// In the order of the options' policies; the first is the one that is explained.
     results: Vec<PolicyResult>,
     /// By policy, of those that saw the path to the end.
@@ -99,7 +103,7 @@ struct Explanation {
 pub(crate) fn run(args: Args) -> Result<(), Failure> {
     let html = OutputFile::open_if(args.html.as_ref())?;
     let svg = OutputFile::open_if(args.svg.as_ref())?;
-    let explanation = Explanation::of(args.options()?, args.json)?;
+    let explanation = Explanation::of(&args)?;
     let Some(Some(explained)) = explanation.decisions.first() else {
         return Err(Failure::failed(
             "the session did not live to the end of the run: there is nothing to explain; let the path lose less, or later",
@@ -118,12 +122,12 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
 }
 
 impl Args {
-    fn options(&self) -> Result<SimulateOptions, Failure> {
+    fn options(&self) -> Result<(SimulateOptions, &'static str), Failure> {
         let path = self.additions.apply(self.network()?);
         path.check().map_err(Failure::bad_input)?;
         let promise = &self.promise;
-        let deadline = promise.deadline_ms.unwrap_or_else(|| 2 * path.median_rtt());
-        Ok(SimulateOptions {
+        let (deadline, origin) = deadline(promise.deadline_ms, Deadline::TwiceMedianRtt, &path);
+        let options = SimulateOptions {
             on_time: promise.on_time,
             symbols: promise.symbols,
             message_bytes: promise.bytes as usize,
@@ -132,8 +136,18 @@ impl Args {
             messages: promise.messages,
             policies: compared_with(promise.policy),
             seed: promise.seed,
-            ..SimulateOptions::new(path, deadline.max(Duration::from_millis(1)))
-        })
+            ..SimulateOptions::new(path, deadline)
+        };
+        Ok((options, origin))
+    }
+
+    fn settings(&self) -> Map<String, Value> {
+        let mut settings = match &self.trace {
+            Some(trace) => measure::fields(json!({ "trace": trace })),
+            None => self.path.settings(),
+        };
+        self.additions.add_settings(&mut settings);
+        settings
     }
 
     fn network(&self) -> Result<PathSpec, Failure> {
@@ -162,21 +176,18 @@ fn compared_with(policy: PolicyKind) -> Vec<PolicyKind> {
 }
 
 impl Explanation {
-    fn of(options: SimulateOptions, json: bool) -> Result<Self, Failure> {
-        let names: Vec<String> = options.policies.iter().map(ToString::to_string).collect();
-        let progress = Progress::new(options.messages * names.len() as u64, json);
-        let results = simulate(&options, |at| {
-            progress.show(at.policy as u64 * at.of + at.messages, &names[at.policy]);
-        });
-        progress.clear();
-        let results = results.map_err(Failure::bad_input)?;
+    fn of(args: &Args) -> Result<Self, Failure> {
+        let (options, origin) = args.options()?;
+        let (results, _) = measure::simulate_all(&options, args.json)?;
         let miss_target = 1.0 - options.on_time as f32;
         let decisions = options.policies.iter().zip(&results);
         let decisions = decisions
             .map(|(&kind, result)| Some(Decisions::of(kind, miss_target, &result.outlook?)));
         Ok(Self {
             decisions: decisions.collect(),
+            settings: args.settings(),
             options,
+            origin,
             results,
         })
     }

@@ -1,7 +1,5 @@
 //! The explanation as text, as JSON and as a page.
 
-use std::time::Duration;
-
 use punctual_lab::report::{self, Figures, LineChart, Series, Table, Unit};
 use punctual_lab::stats::{Report, Summary};
 use punctual_policy::{Part, PolicyKind, Situation};
@@ -11,7 +9,8 @@ use serde_json::{Value, json};
 use super::Explanation;
 use super::decisions::{Decisions, Explained};
 use crate::failure::Failure;
-use crate::output;
+use crate::lab::measure::{self, millis};
+use crate::output::{self, dash, headed};
 
 /// Decisions that are shown come about this often at least; JSON has all.
 const SHOWN: f64 = 1e-4;
@@ -82,9 +81,9 @@ const REASON: &str = "A symbol is sent while it saves more than it is: symbols o
 fn heading(explanation: &Explanation) -> String {
     let options = &explanation.options;
     format!(
-        "{}; {} % of messages of {} bytes within {} ms, one each {} ms.",
+        "{}; {} of messages of {} bytes within {} ms, one each {} ms.",
         options.path,
-        rounded(options.on_time * 100.0),
+        measure::percent(options.on_time),
         options.message_bytes,
         millis(options.deadline),
         millis(options.interval)
@@ -152,7 +151,7 @@ fn decisions(explained: &Decisions) -> Vec<Vec<String>> {
             by_next.map_or_else(dash, |saves| format!("{saves:.2}")),
         ]
     };
-    table(head, shown.map(row))
+    headed(head, shown.map(row))
 }
 
 /// A run a row, and what it shows.
@@ -189,7 +188,7 @@ fn parts(explanation: &Explanation) -> Vec<Vec<String>> {
             floors.recovery_overhead.map_or_else(dash, percent),
         ]
     });
-    table(head, rows.chain(floors))
+    headed(head, rows.chain(floors))
 }
 
 /// A run, in words.
@@ -250,20 +249,7 @@ fn whole(explanation: &Explanation) -> Report {
     let options = &explanation.options;
     let results = &explanation.results;
     Report {
-        settings: json!({
-            "command": output::command_line(),
-            "version": env!("CARGO_PKG_VERSION"),
-            "path": options.path.to_string(),
-            "path_source": options.path.source,
-            "deadline_ms": millis(options.deadline),
-            "on_time": options.on_time,
-            "symbols": options.symbols,
-            "message_bytes": options.message_bytes,
-            "messages": options.messages,
-            "sessions": options.sessions,
-            "interval_ms": millis(options.interval),
-            "seed": options.seed,
-        }),
+        settings: measure::settings(explanation.settings.clone(), options, explanation.origin),
         floors: results.first().map(|result| result.floors),
         policies: results
             .iter()
@@ -304,24 +290,6 @@ fn decision_json(Explained { step, saved }: &Explained) -> Value {
     })
 }
 
-fn table(head: &str, rows: impl IntoIterator<Item = Vec<String>>) -> Vec<Vec<String>> {
-    let head = head.split('|').map(ToOwned::to_owned).collect();
-    std::iter::once(head).chain(rows).collect()
-}
-
 fn percent(share: f64) -> String {
     format!("{:.3} %", share * 100.0)
-}
-
-/// 99.9 and not 99.90000000000001.
-fn rounded(value: f64) -> f64 {
-    (value * 1e7).round() / 1e7
-}
-
-fn millis(duration: Duration) -> f64 {
-    duration.as_secs_f64() * 1e3
-}
-
-fn dash() -> String {
-    "-".to_owned()
 }
