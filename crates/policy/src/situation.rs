@@ -45,6 +45,8 @@ pub struct Situation {
     pub on_time: f32,
     /// Probability that of the unaccounted symbols the feedback is late or lost, and not they themselves.
     pub feedback_missing: f32,
+    /// Probability that a flight that arrives is not answered in time, nor is anything after it.
+    pub answers_lost: f32,
     /// Uniform over all values, fixed for the message: mixed policies draw with it, once a message.
     pub draw: u32,
     /// Time left until the deadline.
@@ -81,6 +83,7 @@ impl Situation {
             price: None,
             on_time: 1.0,
             feedback_missing: 0.0,
+            answers_lost: 0.0,
             draw: 0,
             time_left: Duration::ZERO,
             slack: Duration::ZERO,

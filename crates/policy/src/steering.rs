@@ -20,10 +20,10 @@ const EXCESS_MAX: f32 = 50.0;
 const FAR: f32 = 0.5;
 /// .. up to so many times. (Between two prices that mix, one such message is followed by one of the other kind.)
 const FAR_RUN_MAX: u8 = 16;
-/// Where losses come in bursts, what is expected is a search: then it is looked for at every so many messages ..
-const BURSTY_EVERY: u32 = 4;
+/// Where losses come in bursts, or answers are lost, what is expected is a search: then it is looked for at every so many messages ..
+const SEARCHED_EVERY: u32 = 4;
 /// .. after so many first ones.
-const BURSTY_FIRST: u32 = 32;
+const SEARCHED_FIRST: u32 = 32;
 /// What a seen miss adds to the logarithm of the correction; a message takes off the target's share of it.
 const GAIN: f32 = 0.15;
 /// Logarithms of the correction that chance explains: eight misses more or less than the target.
@@ -91,8 +91,9 @@ impl Steering {
             price: Some(price),
             ..*first
         };
-        let is_due = !first.burst.is_notable() || self.messages.is_multiple_of(BURSTY_EVERY);
-        if is_due || self.messages < BURSTY_FIRST || self.far_run > 0 {
+        let is_search = first.burst.is_notable() || first.loses_answers();
+        let is_due = !is_search || self.messages.is_multiple_of(SEARCHED_EVERY);
+        if is_due || self.messages < SEARCHED_FIRST || self.far_run > 0 {
             self.expected = policy.miss_at_price(&priced)?;
         }
         let miss = self.expected;

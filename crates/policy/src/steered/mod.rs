@@ -20,6 +20,7 @@
 //! - One block never gets more than [`COST_CAP`] symbols for each of its own, and as many for the block.
 
 pub(crate) mod grid;
+mod silence;
 mod spacing;
 pub(crate) mod tables;
 mod without;
@@ -39,9 +40,6 @@ pub const COST_CAP: u16 = 8;
 
 /// Share of answers that take longer than the round time, by its definition (a 99 % quantile).
 const LATE_ANSWERS: f64 = 0.01;
-
-/// Symbols that a target's worth of misses is worth at least, when it has to be decided whether to send anything.
-const DOUBTED_MISSES: f64 = 0.25;
 
 /// Of those, the share that comes within a mean deviation more (1 - 1/e: delays are taken to fall off exponentially).
 const LATE_SAVED: f64 = 0.632;
@@ -133,22 +131,6 @@ impl Steered {
         })
     }
 
-    /// What to send after a silence. With rounds to spare, or few losses, the price may be next to nothing, and that is no reason to believe
-    /// that nothing was lost: what is needed goes unless it would not either where a doubt is worth something.
-    fn in_silence(&self, state: &State<'_>, rounds_left: u16) -> u16 {
-        let deficit = u16::from(state.situation.deficit);
-        let best = state.best_in_silence(rounds_left);
-        if best >= deficit {
-            return best;
-        }
-        let least = libm::log2(DOUBTED_MISSES / self.miss_target) as f32;
-        let doubted = State {
-            price: Price::from_log2(state.price.log2().max(least)),
-            ..*state
-        };
-        best.max(doubted.best_in_silence(rounds_left).min(deficit))
-    }
-
     #[cold]
     fn stopgap(&self, situation: &Situation) -> u16 {
         let loss = chance::loss_within_bounds(situation.loss);
@@ -198,7 +180,7 @@ impl Policy for Steered {
         let (rounds_left, look_again) = state.rounds_worth_having();
         let is_silent = situation.unaccounted > 0 && situation.feedback_missing > 0.0;
         let symbols = if is_silent {
-            self.in_silence(&state, rounds_left)
+            state.in_silence(rounds_left, self.miss_target)
         } else {
             state.symbols(rounds_left)
         };
@@ -238,8 +220,14 @@ impl Policy for Steered {
         if state.is_bursty() {
             return Some(state.miss_in_bursts() as f32);
         }
-        let entry = grid::row(grid::price_index(state.price), situation.rounds_left);
-        Some(state.table.miss(entry + place_of(situation.deficit)))
+        let answered = state.miss(situation.rounds_left, u16::from(situation.deficit));
+        if !situation.loses_answers() {
+            return Some(answered as f32);
+        }
+        let unanswered = f64::from(situation.answers_lost);
+        let miss =
+            (1.0 - unanswered) * answered + unanswered * state.miss_unanswered(self.miss_target);
+        Some(miss as f32)
     }
 }
 
@@ -310,10 +298,18 @@ impl State<'_> {
         let (bad, lost_when_good) = situation.burst.moments(task.loss);
         let (first_bad, stays_bad) = task.bad_then_bad(situation.round_time);
         let outlasted = first_bad * chance::power(stays_bad, between - 1) * last.best().miss;
-        let entry = grid::row(grid::price_index(self.price), situation.rounds_left);
-        let without = f64::from(self.table.miss(entry + place_of(situation.deficit)));
+        let without = self.miss(situation.rounds_left, u16::from(situation.deficit));
         let lost_alone = (1.0 - bad) * lost_when_good / task.loss.max(f64::MIN_POSITIVE);
         outlasted + lost_alone * without
+    }
+
+    /// Probability of a miss with this deficit and so many rounds left, where answers are not lost.
+    fn miss(&self, rounds_left: u16, deficit: u16) -> f64 {
+        let entry = grid::row(grid::price_index(self.price), rounds_left);
+        f64::from(
+            self.table
+                .miss(entry + place_of(deficit.min(DEFICITS as u16) as u8)),
+        )
     }
 
     /// Expected symbols and misses with this deficit and so many rounds left.
@@ -373,48 +369,5 @@ impl State<'_> {
             }
         }
         (best.1, Some(best.2))
-    }
-
-    /// What to send when nobody has answered for some symbols, neither for them nor for anything after them: least a + E V(..), where
-    /// all of them are lost, or their answer is and each has arrived as likely as ever.
-    ///
-    /// O(deficit x (unaccounted + symbols sent)); only after a silence, so not on the path of every packet.
-    fn best_in_silence(&self, rounds_left: u16) -> u16 {
-        const STATES: usize = DEFICITS + 1;
-        let deficit = usize::from(self.situation.deficit).min(DEFICITS);
-        let loss = chance::loss_within_bounds(self.situation.loss_mean);
-        let missing = f64::from(self.situation.feedback_missing.clamp(0.0, 1.0));
-        // Probability of each deficit as it is, whatever is known of it; that of none is not needed.
-        let mut belief = [0.0; STATES];
-        belief[deficit] = 1.0 - missing;
-        let unaccounted = self.situation.unaccounted;
-        chance::arrivals_below(
-            unaccounted,
-            1.0 - loss,
-            deficit as u16,
-            |arrived, chance| {
-                belief[deficit - usize::from(arrived)] += missing * chance;
-            },
-        );
-        // Expectation of what follows, by true deficit, after the symbols so far.
-        let mut after = [0.0; STATES];
-        for (left, value) in after.iter_mut().enumerate().take(deficit + 1) {
-            *value = self.value(rounds_left - 1, left as u16);
-        }
-        let mut best = (f64::INFINITY, 0);
-        for symbols in 0..=FLIGHT_MAX {
-            let expected: f64 = belief.iter().zip(&after).map(|(p, value)| p * value).sum();
-            let value = f64::from(symbols) + expected;
-            if value < best.0 {
-                best = (value, symbols);
-            }
-            if f64::from(symbols) >= best.0 {
-                break;
-            }
-            for left in (1..=deficit).rev() {
-                after[left] = (1.0 - loss) * after[left - 1] + loss * after[left];
-            }
-        }
-        best.1
     }
 }

@@ -65,7 +65,10 @@ impl Part {
                 };
             }
             Self::Arrival => seen.on_time = 1.0,
-            Self::Silence => (seen.unaccounted, seen.feedback_missing) = (0, 0.0),
+            Self::Silence => {
+                (seen.unaccounted, seen.feedback_missing) = (0, 0.0);
+                seen.answers_lost = 0.0;
+            }
             // No round fits twice into the slack, so there is nothing to choose.
             Self::Waiting => seen.round_time = Duration::MAX,
         }

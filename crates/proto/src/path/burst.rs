@@ -66,6 +66,13 @@ pub(crate) struct Dependence {
     pub(crate) correlation: f32,
 }
 
+impl Dependence {
+    pub(crate) const NONE: Self = Self {
+        after_loss: false,
+        correlation: 0.0,
+    };
+}
+
 impl Bursts {
     /// A packet arrived, or is taken for lost, on a path that loses `loss` of them. Returns how that depends on the packet heard
     /// of before.
@@ -95,6 +102,19 @@ impl Bursts {
             after.packets = after.packets * keep + 1.0;
             after.lost = after.lost * keep + f32::from(u8::from(lost));
             after.lags_s = after.lags_s * keep + lag.as_secs_f32();
+        }
+    }
+
+    /// A pair was noted that was none, since the first packet was not lost; or the second one was `lost`, and has arrived after all.
+    pub(crate) fn correct_after_loss(&mut self, lag: Duration, lost: bool, is_pair: bool) {
+        if let Some(class) = class_of(lag) {
+            let after = &mut self.after_loss[class];
+            let share = after.lags_s / after.packets.max(1.0);
+            after.lost = (after.lost - f32::from(u8::from(lost))).max(0.0);
+            if !is_pair {
+                after.packets = (after.packets - 1.0).max(0.0);
+                after.lags_s = after.packets * share;
+            }
         }
     }
 

@@ -17,6 +17,14 @@ const LOSS: [f32; LEVELS] = [
     1.220_7e-4, 2.125_4e-4, 3.700_6e-4, 6.443_2e-4, 1.121_8e-3, 1.953_1e-3, 3.400_7e-3, 5.921e-3,
     1.030_9e-2, 1.794_9e-2, 3.125e-2, 5.441e-2, 9.473_6e-2, 1.649_4e-1, 2.871_7e-1, 0.5,
 ];
+/// A level lies where the loss that is met while the path is at it does, at most so many times above or below where it began.
+const MOVED_MAX: f32 = 1.32;
+/// Losses over which that is averaged.
+const MOVED_LOSSES: f32 = 100.0;
+/// Levels beyond so many times the mean loss count as if they were there.
+const UNSURE_MAX: f32 = 2.0;
+/// Where the highest level lies at most.
+const LOSS_MAX: f32 = 0.6;
 /// How often a session's mean loss is nearest to each level, in 1,000: of the 1,577 sessions in the Gilbert parameters of
 /// hkust-spark/gilbert-model-regression.
 const PRIOR: [f32; LEVELS] = [
@@ -68,6 +76,8 @@ pub(crate) struct LossLevel {
     now: [f32; LEVELS],
     /// Share of the time that the path is at each.
     usual: [f32; LEVELS],
+    /// Where each lies.
+    loss: [f32; LEVELS],
     changed_at: Instant,
     /// Packets since the endpoint was last told.
     unreported: u8,
@@ -79,6 +89,7 @@ impl LossLevel {
         let mut level = Self {
             now: usual.0,
             usual: usual.0,
+            loss: LOSS,
             changed_at: Instant::ZERO,
             unreported: 0,
         };
@@ -92,19 +103,41 @@ impl LossLevel {
         self.expect(|loss| loss)
     }
 
-    /// The loss whose `rounds`th power is the probability that as many rounds all lose a packet. Where the level is not known
-    /// for sure, that is more than the mean: a round that fails is a sign of a bad level.
-    pub(crate) fn over_rounds(&self, rounds: u16) -> f32 {
-        match rounds {
-            0 | 1 => self.mean(),
-            2 => libm::sqrtf(self.expect(|loss| loss * loss)),
-            _ => libm::cbrtf(self.expect(|loss| loss * loss * loss)),
+    /// The loss to decide with, where misses are to be as rare as `miss_target`: more than the mean, since each further loss that makes a miss is
+    /// a sign of a worse level.
+    ///
+    /// Over several rounds the path may turn bad: the loss whose `rounds`th power is the probability that as many rounds all lose a packet.
+    /// And while it is not known which level it is, as many losses count as it takes for a miss, over levels up to [`UNSURE_MAX`] times the
+    /// mean (the few that are far worse would count for all else).
+    pub(crate) fn for_misses(&self, miss_target: f32, rounds: u16) -> f32 {
+        let mean = self.mean();
+        let turning = match rounds {
+            0 | 1 => mean,
+            2 => self.power_mean(2, 1.0),
+            _ => self.power_mean(3, 1.0),
+        };
+        let losses = 1.0 + libm::logf(miss_target) / libm::logf(mean.clamp(LOSS[0], 0.9));
+        let unsure = self.power_mean(libm::roundf(losses) as u32, UNSURE_MAX * mean);
+        turning.max(unsure)
+    }
+
+    /// The root of the mean power (1..=4) of the loss, of which no more than `most` counts.
+    fn power_mean(&self, power: u32, most: f32) -> f32 {
+        let square = |x: f32| x * x;
+        match power {
+            0 | 1 => self.expect(|loss| loss.min(most)),
+            2 => libm::sqrtf(self.expect(|loss| square(loss.min(most)))),
+            3 => libm::cbrtf(self.expect(|loss| square(loss.min(most)) * loss.min(most))),
+            _ => {
+                let mean = self.expect(|loss| square(square(loss.min(most))));
+                libm::sqrtf(libm::sqrtf(mean))
+            }
         }
     }
 
     /// Asked for once a round, where levels are weighed with every packet: so not kept.
     fn expect(&self, value: impl Fn(f32) -> f32) -> f32 {
-        let levels = self.now.iter().zip(LOSS);
+        let levels = self.now.iter().zip(self.loss);
         levels.map(|(share, loss)| share * value(loss)).sum()
     }
 
@@ -118,25 +151,23 @@ impl LossLevel {
         let passed = if is_first { 0.0 } else { passed };
         let changed = (passed / DWELL.as_secs_f32()).min(1.0);
         let learned = (passed / LEARNING.as_secs_f32()).min(1.0);
-        // In a chain of two states, one is left with the other's share, less the correlation.
-        let free = 1.0 - dependence.correlation;
-        for ((now, usual), loss) in self.now.iter_mut().zip(&mut self.usual).zip(LOSS) {
+        for ((now, usual), loss) in self.now.iter_mut().zip(&mut self.usual).zip(self.loss) {
             *usual = (*usual + learned * (*now - *usual)).max(UNLIKELIEST);
             *now += changed * (*usual - *now);
-            *now *= match (dependence.after_loss, lost) {
-                (false, true) => loss * free,
-                (false, false) => 1.0 - loss * free,
-                (true, true) => 1.0 - (1.0 - loss) * free,
-                (true, false) => (1.0 - loss) * free,
-            };
+            *now *= likelihood(loss, lost, dependence);
         }
         self.normalise();
+        let lost = f32::from(u8::from(lost));
+        for ((loss, now), began) in self.loss.iter_mut().zip(self.now).zip(LOSS) {
+            let moved = *loss + now * began * (lost - *loss) / MOVED_LOSSES;
+            *loss = moved.clamp(began / MOVED_MAX, (began * MOVED_MAX).min(LOSS_MAX));
+        }
     }
 
-    /// A packet that was taken for lost has arrived after all.
-    pub(crate) fn correct(&mut self) {
-        for (now, loss) in self.now.iter_mut().zip(LOSS) {
-            *now *= (1.0 - loss) / loss;
+    /// A packet that was taken for lost, with this dependence, has arrived after all.
+    pub(crate) fn correct(&mut self, dependence: Dependence) {
+        for (now, loss) in self.now.iter_mut().zip(self.loss) {
+            *now *= likelihood(loss, false, dependence) / likelihood(loss, true, dependence);
         }
         self.normalise();
     }
@@ -144,6 +175,18 @@ impl LossLevel {
     fn normalise(&mut self) {
         let scale = 1.0 / self.now.iter().sum::<f32>();
         self.now.iter_mut().for_each(|share| *share *= scale);
+    }
+}
+
+/// How likely a packet is lost, or arrives, at a level.
+fn likelihood(loss: f32, lost: bool, dependence: Dependence) -> f32 {
+    // In a chain of two states, one is left with the other's share, less the correlation.
+    let free = 1.0 - dependence.correlation;
+    match (dependence.after_loss, lost) {
+        (false, true) => loss * free,
+        (false, false) => 1.0 - loss * free,
+        (true, true) => 1.0 - (1.0 - loss) * free,
+        (true, false) => (1.0 - loss) * free,
     }
 }
 
@@ -214,11 +257,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_for_sure_weighs_more_over_several_rounds() {
+    fn what_is_not_known_for_sure_weighs_more_where_misses_are_rare() {
         let level = unknown();
-        assert!(level.over_rounds(2) > 2.0 * level.mean());
-        assert!(level.over_rounds(9) > level.over_rounds(2));
-        assert_eq!(level.over_rounds(1), level.mean());
+        assert!(level.for_misses(0.001, 1) > 1.05 * level.mean());
+        assert!(level.for_misses(0.001, 2) > 2.0 * level.mean());
+        let mut settled = unknown();
+        pass(&mut settled, 0, 200_000, 50);
+        assert!(settled.for_misses(0.001, 1) < 1.15 * settled.mean());
     }
 
     #[test]
@@ -227,7 +272,7 @@ mod tests {
         pass(&mut level, 0, 10_000, 0);
         let before = level.mean();
         level.record(Instant::from_micros(10_000_001), true, ALONE);
-        level.correct();
+        level.correct(ALONE);
         assert!(
             (level.mean() - before).abs() < 0.1 * before,
             "{before} {}",

@@ -11,7 +11,7 @@ mod reordering;
 mod rtt;
 mod validation;
 
-pub(crate) use burst::Bursts;
+pub(crate) use burst::{Bursts, Dependence};
 pub(crate) use congestion::Congestion;
 pub(crate) use delay::DelayHistogram;
 pub(crate) use level::{LossLevel, UsualLoss};
@@ -41,6 +41,8 @@ pub(crate) struct Path {
     pub(crate) level: LossLevel,
     pub(crate) bursts: Bursts,
     pub(crate) incoming_loss: Loss,
+    /// Of what arrived, the share that nothing had answered for when its round was over.
+    pub(crate) unanswered: Loss,
     pub(crate) reordering: Reordering,
     pub(crate) congestion: Congestion,
     pub(crate) pacer: Pacer,
@@ -65,6 +67,7 @@ impl Path {
             level: LossLevel::among(usual),
             bursts: Bursts::default(),
             incoming_loss: Loss::default(),
+            unanswered: Loss::default(),
             reordering: Reordering::default(),
             congestion: Congestion::default(),
             pacer: Pacer::default(),
@@ -101,10 +104,17 @@ impl Path {
     }
 
     /// A packet sent at `sent_at` has arrived, or is taken for lost.
-    pub(crate) fn record_fate(&mut self, now: Instant, sent_at: Instant, lost: bool) {
+    pub(crate) fn record_fate(&mut self, now: Instant, sent_at: Instant, lost: bool) -> Dependence {
         self.loss.record(lost);
         let dependence = self.bursts.record(sent_at, lost, self.loss.mean() as f32);
         self.level.record(now, lost, dependence);
+        dependence
+    }
+
+    /// A packet that was taken for lost, when its fate depended so on the one before, has arrived: it counts once.
+    pub(crate) fn correct_fate(&mut self, dependence: Dependence) {
+        self.loss.correct();
+        self.level.correct(dependence);
     }
 
     /// Time left in which a symbol can be sent that arrives within `time_left`, unless it takes longer than most do.

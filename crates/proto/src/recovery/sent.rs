@@ -3,6 +3,7 @@
 use alloc::collections::VecDeque;
 
 use crate::limits::SENT_PACKETS_MAX;
+use crate::path::Dependence;
 use crate::time::Instant;
 
 /// What became of a packet.
@@ -16,11 +17,16 @@ pub(crate) enum PacketState {
     LostByOrder,
     /// Taken for lost because its round ended; kept likewise.
     LostByTime,
+    /// The same, but nothing later was answered for either, and the answer may as well be lost: it says nothing of the path yet.
+    LostInSilence,
 }
 
 impl PacketState {
     pub(crate) const fn is_lost(self) -> bool {
-        matches!(self, Self::LostByOrder | Self::LostByTime)
+        matches!(
+            self,
+            Self::LostByOrder | Self::LostByTime | Self::LostInSilence
+        )
     }
 }
 
@@ -37,6 +43,8 @@ pub(crate) struct SentPacket {
     pub(crate) is_probe: bool,
     /// It holds symbols of a message with a deadline.
     pub(crate) is_urgent: bool,
+    /// How its loss depended on that of the packet before, when it was taken for lost.
+    pub(crate) dependence: Dependence,
     /// The first symbol, here because most packets have one: an access to memory less. Set by [`SentPackets::push`], as is
     /// the next.
     first_esi: u8,
@@ -68,6 +76,7 @@ impl SentPacket {
             state,
             is_probe,
             is_urgent: false,
+            dependence: Dependence::NONE,
             first_esi: 0,
             first_block: 0,
             further: 0,
@@ -97,6 +106,8 @@ pub(crate) struct SentPackets {
     outstanding: usize,
     /// No packet below is outstanding.
     first_outstanding: u64,
+    /// Packets that were lost in silence.
+    in_silence: usize,
 }
 
 impl SentPackets {
@@ -123,6 +134,11 @@ impl SentPackets {
     /// How many packets are outstanding.
     pub(crate) const fn outstanding(&self) -> usize {
         self.outstanding
+    }
+
+    /// Whether packets were lost of which nobody knows whether they were.
+    pub(crate) const fn has_silence(&self) -> bool {
+        self.in_silence > 0
     }
 
     /// Below this number no packet is outstanding.
@@ -171,12 +187,24 @@ impl SentPackets {
         let packet = self.packets.get_mut(index)?;
         self.outstanding -= usize::from(packet.state == PacketState::Outstanding);
         self.outstanding += usize::from(state == PacketState::Outstanding);
+        self.in_silence -= usize::from(packet.state == PacketState::LostInSilence);
+        self.in_silence += usize::from(state == PacketState::LostInSilence);
         if state.is_lost() {
             packet.lost_at = now;
         }
         let before = core::mem::replace(&mut packet.state, state);
         self.pass_settled();
         Some(before)
+    }
+
+    /// Remembers how the loss of a packet depended on the one before.
+    pub(crate) fn note_dependence(&mut self, number: u64, dependence: Dependence) {
+        let index = number
+            .checked_sub(self.base)
+            .and_then(|index| usize::try_from(index).ok());
+        if let Some(packet) = index.and_then(|index| self.packets.get_mut(index)) {
+            packet.dependence = dependence;
+        }
     }
 
     /// Numbers from the oldest kept to the newest.
@@ -209,11 +237,14 @@ impl SentPackets {
             let is_over = match packet.state {
                 PacketState::Settled => true,
                 PacketState::Outstanding => false,
-                PacketState::LostByOrder | PacketState::LostByTime => packet.sent_at < lost_before,
+                PacketState::LostByOrder | PacketState::LostByTime | PacketState::LostInSilence => {
+                    packet.sent_at < lost_before
+                }
             };
             if !is_over {
                 break;
             }
+            self.in_silence -= usize::from(packet.state == PacketState::LostInSilence);
             let further = packet.symbols.saturating_sub(1);
             self.further.drain(..usize::from(further));
             self.further_base = self.further_base.wrapping_add(u32::from(further));

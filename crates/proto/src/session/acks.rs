@@ -31,8 +31,11 @@ impl Session {
         touched.clear();
         let known = self.sent.numbers();
         let mut is_news = false;
+        let mut seen_to = known.start;
         // Oldest first, so that a block sees its symbols in the order in which they were sent.
         for &(first, last) in ack.ranges.runs().iter().rev() {
+            self.break_silence(now, seen_to..first.min(known.end), &mut touched);
+            seen_to = last + 1;
             for number in first.max(known.start)..(last + 1).min(known.end) {
                 is_news |= self.on_packet_acked(now, number, largest_info, &mut touched, shared);
             }
@@ -114,12 +117,19 @@ impl Session {
             self.path
                 .congestion
                 .on_acked(now, packet.sent_at, usize::from(packet.bytes));
+            self.path.unanswered.record(false);
             self.path.record_fate(now, packet.sent_at, false);
             self.note_pair(number, packet.sent_at, false);
         } else {
-            // It had been counted as lost; it counts once.
-            self.path.loss.correct();
-            self.path.level.correct();
+            if state != PacketState::LostByOrder {
+                self.path.unanswered.record(true);
+            }
+            if state == PacketState::LostInSilence {
+                self.path.record_fate(now, packet.sent_at, false);
+                self.note_pair(number, packet.sent_at, false);
+            } else {
+                self.correct_loss(number, &packet);
+            }
             self.path.congestion.on_spurious_loss();
             self.statistics.packets_spurious += 1;
             if state == PacketState::LostByOrder {

@@ -298,7 +298,7 @@ impl Session {
         Situation {
             draw: draw(self.traffic.outbox.next_id()),
             price: self.price(stream, options.miss_target(), shared),
-            ..intent.situation(now, self)
+            ..intent.situation(now, self, options)
         }
     }
 
@@ -333,7 +333,7 @@ impl Session {
     ) -> Result<Forecast, SendError> {
         check(len, options)?;
         let intent = self.intend(now, len, options, shared);
-        let situation = intent.situation(now, self);
+        let situation = intent.situation(now, self, options);
         let (miss, symbols) = self.predict_block(&situation, options.miss_target(), shared);
         let (plan, blocks) = (intent.plan, intent.blocks);
         let k = f64::from(plan.cut.source_symbols);
@@ -409,9 +409,15 @@ fn message_body(session: &Session, slot: u32) -> Option<Kind> {
 
 impl Intent {
     /// What a policy sees before the first flight, but for the price.
-    fn situation(&self, now: Instant, session: &Session) -> Situation {
+    fn situation(&self, now: Instant, session: &Session, options: &SendOptions) -> Situation {
         let Plan { cut, rounds } = &self.plan;
-        session.outlook(now, cut.source_symbols, self.time_left, *rounds)
+        session.outlook(
+            now,
+            cut.source_symbols,
+            self.time_left,
+            *rounds,
+            options.miss_target(),
+        )
     }
 }
 

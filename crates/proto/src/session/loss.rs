@@ -5,15 +5,19 @@
 //! trip. In either case what reordering has been seen to need is waited for.
 
 use alloc::vec::Vec;
+use core::ops::Range;
 use core::time::Duration;
 
 use super::{Session, Shared};
 use crate::limits::TIMER_GRANULARITY;
-use crate::recovery::PacketState;
+use crate::recovery::{PacketState, SentPacket};
 use crate::time::{Instant, earliest};
 
 /// RFC 9002 section 6.1.1: kPacketThreshold.
 const PACKET_THRESHOLD: u64 = 3;
+
+/// A silence that so surely is only of the answers says nothing of the loss. (Lower, and outages show too late; over recorded networks.)
+const DOUBT: f64 = 0.95;
 
 impl Session {
     /// Takes those packets for lost that later ones have overtaken; notes when the next one will have been. The blocks that
@@ -86,7 +90,7 @@ impl Session {
         let before = number
             .checked_sub(1)
             .and_then(|before| self.sent.get(before));
-        if let Some(before) = before.filter(|before| before.state.is_lost()) {
+        if let Some(before) = before.filter(|before| is_surely_lost(before)) {
             let lag = sent_at.since(before.sent_at);
             self.path.bursts.note_after_loss(lag, lost);
         }
@@ -115,15 +119,10 @@ impl Session {
             return;
         }
         self.statistics.packets_lost += 1;
-        self.path.record_fate(now, packet.sent_at, true);
+        // Whether or not it has arrived, no answer could have told in time that it did not.
         self.liveness.lost_runs.record(number, packet.sent_at);
-        self.note_pair(number, packet.sent_at, true);
-        let next = self.sent.get(number + 1);
-        if let Some(next) =
-            next.filter(|next| next.symbols > 0 && next.state == PacketState::Settled)
-        {
-            let lag = next.sent_at.since(packet.sent_at);
-            self.path.bursts.note_after_loss(lag, false);
+        if verdict != PacketState::LostInSilence {
+            self.note_lost(now, number, packet.sent_at);
         }
         self.path
             .congestion
@@ -145,6 +144,84 @@ impl Session {
         }
     }
 
+    /// What a lost packet says of the path.
+    fn note_lost(&mut self, now: Instant, number: u64, sent_at: Instant) {
+        let dependence = self.path.record_fate(now, sent_at, true);
+        self.sent.note_dependence(number, dependence);
+        self.note_pair(number, sent_at, true);
+        let next = self.sent.get(number + 1);
+        if let Some(next) =
+            next.filter(|next| next.symbols > 0 && next.state == PacketState::Settled)
+        {
+            let lag = next.sent_at.since(sent_at);
+            self.path.bursts.note_after_loss(lag, false);
+        }
+    }
+
+    /// A packet that had been counted as lost has arrived after all, and is settled.
+    pub(super) fn correct_loss(&mut self, number: u64, packet: &SentPacket) {
+        self.path.correct_fate(packet.dependence);
+        let neighbour = |number: Option<u64>| number.and_then(|number| self.sent.get(number));
+        let before = neighbour(number.checked_sub(1)).filter(|before| is_surely_lost(before));
+        if let Some(before) = before {
+            let lag = packet.sent_at.since(before.sent_at);
+            self.path.bursts.correct_after_loss(lag, true, true);
+        }
+        let next = self.sent.get(number + 1).filter(|next| next.symbols > 0);
+        if let Some(next) = next {
+            let lag = next.sent_at.since(packet.sent_at);
+            match next.state {
+                PacketState::Settled => self.path.bursts.correct_after_loss(lag, false, false),
+                _ if is_surely_lost(next) => self.path.bursts.correct_after_loss(lag, true, false),
+                _ => {}
+            }
+        }
+    }
+
+    /// What a packet is whose time is over, with which `unanswered` packets are that nothing has answered for, nor for what came after
+    /// them: mostly it is lost. Where the answers are far likelier to be, its loss says nothing of the path until something later is
+    /// answered for.
+    pub(super) fn overdue(&self, number: u64, unanswered: u64) -> PacketState {
+        if self.largest_acked >= Some(number) {
+            return PacketState::LostByTime;
+        }
+        let packets = unanswered.min(u64::from(u16::MAX)) as u16;
+        let age = self.path.round_time();
+        if self.chance_of_silence(age, packets) > DOUBT {
+            PacketState::LostInSilence
+        } else {
+            PacketState::LostByTime
+        }
+    }
+
+    /// Of these packets, which were not acknowledged where later ones were, those lost in silence are lost for sure.
+    pub(super) fn break_silence(
+        &mut self,
+        now: Instant,
+        numbers: Range<u64>,
+        touched: &mut Vec<u64>,
+    ) {
+        if !self.sent.has_silence() {
+            return;
+        }
+        for number in numbers {
+            let Some(&packet) = self.sent.get(number) else {
+                continue;
+            };
+            if packet.state != PacketState::LostInSilence {
+                continue;
+            }
+            self.sent.set_state(now, number, PacketState::LostByTime);
+            self.note_lost(now, number, packet.sent_at);
+            for position in self.sent.symbols_of(number) {
+                let block = self.sent.symbol(number, position).block;
+                if touched.last() != Some(&block) {
+                    touched.push(block);
+                }
+            }
+        }
+    }
+
     /// RFC 9002 section 7.6: nothing arrived of what was sent over a long time.
     fn note_loss_run(&mut self, sent_at: Instant) {
         if sent_at <= self.liveness.newest_acked_sent_at {
@@ -156,4 +233,12 @@ impl Session {
             self.liveness.losses_since = None;
         }
     }
+}
+
+/// Whether a packet counts as lost.
+const fn is_surely_lost(packet: &SentPacket) -> bool {
+    matches!(
+        packet.state,
+        PacketState::LostByOrder | PacketState::LostByTime
+    )
 }

@@ -5,6 +5,7 @@ mod acks;
 mod close;
 mod cut;
 mod event;
+mod expect;
 mod fill;
 mod input;
 mod loss;
@@ -251,7 +252,7 @@ struct Traffic {
     /// Small blocks that were sent last.
     recent: fill::Recent,
     /// The last prediction of a miss.
-    prediction: Option<(rounds::PredictionKey, f64)>,
+    prediction: Option<(expect::PredictionKey, f64)>,
     tick: Option<Tick>,
     /// `send` has answered `Full`.
     was_full: bool,

@@ -4,7 +4,7 @@
 use core::cmp::Reverse;
 use core::time::Duration;
 
-use punctual_policy::{Action, Burst, Deficit, Policy, Situation, expected_cost, predict_miss};
+use punctual_policy::{Action, Burst, Deficit, Policy, Situation};
 
 use super::{Due, Session, Shared};
 use crate::limits::{BACKOFF_MAX, TIMER_GRANULARITY};
@@ -12,27 +12,8 @@ use crate::recovery::PacketState;
 use crate::stream::{MessageId, MissReason};
 use crate::time::Instant;
 
-/// Rounds that a prediction looks ahead; what later rounds could still save is not counted.
-const PREDICTED_ROUNDS: usize = 16;
-/// With so many rounds or more a prediction is the same: what eight rounds lose is below all targets.
-const ROUNDS_ALIKE: u16 = 8;
 /// Symbols of one flight, whatever a policy asks for.
 const FLIGHT_MAX: u16 = 255;
-
-/// What a prediction was made for. Messages of one kind follow each other, and a prediction costs more than all else that is
-/// done for a message.
-#[derive(Clone, Copy, PartialEq)]
-pub(super) struct PredictionKey {
-    /// Where the policy lies in memory; it stays there.
-    policy: usize,
-    source_symbols: u8,
-    rounds: (u16, u16),
-    time_left: Duration,
-    /// The bound and the mean, to about an eighth of an octave.
-    loss: (u32, u32),
-    price: Option<u8>,
-    acked: u64,
-}
 
 /// What a round of a block does.
 struct Decision {
@@ -47,6 +28,8 @@ struct Decision {
     look_again: Option<Duration>,
     /// Time between two symbols.
     spacing: Duration,
+    /// Nothing goes, since nobody knows what is missing: the peer is asked.
+    asks: bool,
 }
 
 impl Session {
@@ -88,9 +71,10 @@ impl Session {
         if !is_first && (!message.fate_sends() || (rounds_left == 0 && !message.is_repaired())) {
             return None;
         }
-        let (action, counted) = if rounds_left == 0 {
+        let (action, counted, in_silence) = if rounds_left == 0 {
             // No deadline, or none that can be kept: nothing to buy with redundancy.
-            (Action::burst(u16::from(block.deficit())), Deficit::Rank)
+            let all = Action::burst(u16::from(block.deficit()));
+            (all, Deficit::Rank, false)
         } else {
             let policy = shared.config.policies.policy(miss_target);
             let mut situation = self.situation(now, number, policy, time_left, rounds_left)?;
@@ -98,7 +82,8 @@ impl Session {
                 self.steer(stream, miss_target, policy, &situation, shared);
             }
             situation.price = self.price(stream, miss_target, shared);
-            (policy.decide(&situation), policy.counts())
+            let in_silence = situation.feedback_missing > 0.0;
+            (policy.decide(&situation), policy.counts(), in_silence)
         };
         // Inside the deadline there is no backoff. After it (or without one) each round that nobody answered doubles the next,
         // unless so little is on its way that it matters to nobody.
@@ -110,6 +95,7 @@ impl Session {
             may_back_off: rounds_left == 0 && !is_thin,
             look_again: action.look_again,
             spacing: action.spacing,
+            asks: in_silence && action.symbols == 0 && self.sent.outstanding() == 0,
         })
     }
 
@@ -124,6 +110,7 @@ impl Session {
     ) -> Option<Situation> {
         let block = self.traffic.outbox.block(number)?;
         let message = self.traffic.outbox.message(block.message)?;
+        let miss_target = message.options.miss_target();
         // Once something later was answered for, what was not is lost.
         let is_silent = block.silent > 0 && self.largest_acked < Some(block.silent_from);
         let silent = if is_silent { block.silent } else { 0 };
@@ -133,11 +120,17 @@ impl Session {
                 Deficit::Source => block.source_deficit(),
             },
             unaccounted: block.unaccounted + silent,
-            feedback_missing: self.feedback_missing(now.since(block.flight_began), silent),
+            feedback_missing: self.chance_of_silence(now.since(block.flight_began), silent) as f32,
             sent: block.sent,
             rounds_planned: block.rounds_planned,
             draw: draw(message.id),
-            ..self.outlook(now, block.source_symbols, time_left, rounds_left)
+            ..self.outlook(
+                now,
+                block.source_symbols,
+                time_left,
+                rounds_left,
+                miss_target,
+            )
         })
     }
 
@@ -148,14 +141,16 @@ impl Session {
         source_symbols: u8,
         time_left: Duration,
         rounds: u16,
+        miss_target: f32,
     ) -> Situation {
         let round_time = self.path.round_time();
         let slack = self.path.slack(time_left, self.clock_margin(now));
         // The last round begins when those before have waited their time.
         let before = round_time.saturating_mul(u32::from(rounds.saturating_sub(1)));
         Situation {
-            loss_mean: self.path.level.over_rounds(rounds),
+            loss_mean: self.path.level.for_misses(miss_target, rounds),
             burst: self.burst(now),
+            answers_lost: self.path.unanswered.mean() as f32,
             on_time: self.path.on_time(time_left.saturating_sub(before)) as f32,
             time_left,
             slack,
@@ -178,8 +173,8 @@ impl Session {
         }
     }
 
-    /// Probability that the answers for `silent` symbols, last sent `age` ago, are late or lost, and not the symbols.
-    fn feedback_missing(&self, age: Duration, silent: u16) -> f32 {
+    /// Probability that the answers for `silent` packets, last sent `age` ago, are late or lost, and not the packets.
+    pub(super) fn chance_of_silence(&self, age: Duration, silent: u16) -> f64 {
         if silent == 0 {
             return 0.0;
         }
@@ -188,7 +183,7 @@ impl Session {
             self.path.bursts.all_lost(silent, self.path.level.mean()),
         );
         let unanswered = (1.0 - lost) * missing;
-        (unanswered / (unanswered + lost).max(f64::MIN_POSITIVE)) as f32
+        unanswered / (unanswered + lost).max(f64::MIN_POSITIVE)
     }
 
     /// How far the clock of the peer may be off.
@@ -237,6 +232,7 @@ impl Session {
             };
         }
         self.liveness.patience = patience;
+        self.control.ping |= decision.asks;
         self.arm(number);
     }
 
@@ -287,11 +283,17 @@ impl Session {
         let from = block.flight_from.max(self.sent.first_outstanding());
         let mut touched = core::mem::take(shared.touched);
         touched.clear();
-        let mut silent = 0;
-        for packet in from..self.sent.next_number() {
+        let flight = from..self.sent.next_number();
+        let silent_from = flight
+            .start
+            .max(self.largest_acked.map_or(0, |largest| largest + 1));
+        let silent = (silent_from..flight.end)
+            .filter(|packet| self.holds_symbol_of(*packet, number))
+            .count() as u16;
+        for packet in flight {
             if self.holds_symbol_of(packet, number) {
-                silent += u16::from(self.largest_acked < Some(packet));
-                self.lose_packet(now, packet, PacketState::LostByTime, &mut touched);
+                let verdict = self.overdue(packet, u64::from(silent));
+                self.lose_packet(now, packet, verdict, &mut touched);
             }
         }
         touched.retain(|other| *other != number);
@@ -364,93 +366,6 @@ impl Session {
         } else {
             MissReason::Delay
         }
-    }
-
-    /// Probability of a miss and expected symbols of a block.
-    pub(super) fn predict_block(
-        &self,
-        situation: &Situation,
-        miss_target: f32,
-        shared: &Shared<'_>,
-    ) -> (f64, f64) {
-        let policy = shared.config.policies.policy(miss_target);
-        let loss = self.expected_loss(situation);
-        if situation.rounds_left == 0 {
-            return (1.0, f64::from(situation.deficit) / (1.0 - loss.min(0.99)));
-        }
-        let (first, later) = self.on_time_by_round(situation);
-        let miss = 1.0 - first * (1.0 - predict_miss(policy, situation, loss, &later));
-        (miss, expected_cost(policy, situation, loss, &later))
-    }
-
-    /// Probability of a miss of one block, remembered from the last one of its kind.
-    pub(super) fn predict_miss(
-        &mut self,
-        situation: &Situation,
-        miss_target: f32,
-        shared: &Shared<'_>,
-    ) -> f64 {
-        let policy = shared.config.policies.policy(miss_target);
-        let key = self.prediction_key(situation, policy);
-        match self.traffic.prediction.filter(|(last, _)| *last == key) {
-            Some((_, miss)) => miss,
-            None => {
-                let (first, later) = self.on_time_by_round(situation);
-                let loss = self.expected_loss(situation);
-                let miss = 1.0 - first * (1.0 - predict_miss(policy, situation, loss, &later));
-                self.traffic.prediction = Some((key, miss));
-                miss
-            }
-        }
-    }
-
-    /// With what a prediction reckons: with a price, as the policy does, the present loss.
-    fn expected_loss(&self, situation: &Situation) -> f64 {
-        match situation.price {
-            Some(_) => f64::from(situation.loss_mean),
-            None => self.path.loss.mean(),
-        }
-    }
-
-    fn prediction_key(&self, situation: &Situation, policy: &dyn Policy) -> PredictionKey {
-        // A new look at every packet of a young session, and at every 32nd later: what has been seen of the path then changes
-        // little from one to the next. A change of the loss shows in the key itself.
-        let acked = self.largest_acked.unwrap_or(0);
-        PredictionKey {
-            policy: core::ptr::from_ref(policy).cast::<()>() as usize,
-            source_symbols: situation.source_symbols,
-            rounds: (
-                situation.rounds_left.min(ROUNDS_ALIKE),
-                situation.rounds_planned.min(ROUNDS_ALIKE),
-            ),
-            time_left: situation.time_left,
-            loss: (
-                situation.loss.to_bits() >> 20,
-                (self.expected_loss(situation) as f32).to_bits() >> 20,
-            ),
-            // To half an octave.
-            price: situation.price.map(|price| (2.0 * price.log2()) as u8),
-            acked: if acked < 256 { acked } else { acked | 31 },
-        }
-    }
-
-    /// Probability that the first flight comes in time, loss aside; and that a symbol of each round does, given that.
-    ///
-    /// The symbols of a flight share the delay of their moment: when it is too long for one, it is for all, and no redundancy
-    /// helps. What a later round adds to that is counted symbol by symbol.
-    fn on_time_by_round(&self, situation: &Situation) -> (f64, [f64; PREDICTED_ROUNDS]) {
-        let first = self.path.on_time(situation.time_left);
-        let mut later = [1.0; PREDICTED_ROUNDS];
-        let rounds = usize::from(situation.rounds_left).min(PREDICTED_ROUNDS);
-        for (round, share) in later.iter_mut().enumerate().take(rounds).skip(1) {
-            // A later round begins when feedback is back, mostly; at the latest when the round time is over.
-            let begins = self.path.rtt.smoothed().saturating_mul(round as u32);
-            let in_time = self
-                .path
-                .on_time(situation.time_left.saturating_sub(begins));
-            *share = (in_time / first.max(1e-9)).min(1.0);
-        }
-        (first, later)
     }
 
     /// Whether packet `number` is under way and holds a symbol of `block`.

@@ -198,7 +198,9 @@ impl Session {
             let Some((number, _)) = self.sent.oldest_outstanding() else {
                 break;
             };
-            self.lose_packet(now, number, PacketState::LostByTime, &mut touched);
+            let unanswered = number.saturating_sub(self.largest_acked.unwrap_or(0));
+            let verdict = self.overdue(number, unanswered);
+            self.lose_packet(now, number, verdict, &mut touched);
         }
         self.settle_flights(now, touched, shared);
         self.sent.prune(self.lost_before(now));

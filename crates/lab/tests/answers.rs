@@ -1,0 +1,54 @@
+//! Answers that are lost, or late: silence is not loss.
+
+use std::time::Duration;
+
+use punctual_lab::channel::{LossModel, PathSpec, RttSplit};
+use punctual_lab::simulate::{PolicyResult, SimulateOptions, simulate};
+
+/// 2 % of packets are lost on the way out, and a share of the answers on the way back, at a round trip of 60 ms; messages of four symbols.
+fn play(answers_lost: f64, deadline_ms: u64, interval_ms: u64) -> PolicyResult {
+    let mut network = PathSpec::fixed("a test", Duration::from_millis(60), RttSplit::EVEN);
+    std::sync::Arc::make_mut(&mut network.forward).loss = LossModel::Uniform(0.02);
+    std::sync::Arc::make_mut(&mut network.backward).loss = LossModel::Uniform(answers_lost);
+    let options = SimulateOptions {
+        symbols: Some(4),
+        message_bytes: 4000,
+        sessions: 20,
+        messages: 40_000,
+        interval: Duration::from_millis(interval_ms),
+        ..SimulateOptions::new(network, Duration::from_millis(deadline_ms))
+    };
+    simulate(&options, |_| {})
+        .expect("sessions begin")
+        .remove(0)
+}
+
+/// Goal: with rounds to spare, a lost answer costs a question, not the message again.   Method: four rounds, messages that follow each other and
+/// messages on their own.
+#[test]
+fn with_rounds_to_spare_a_lost_answer_costs_next_to_nothing() {
+    for interval_ms in [50, 1000] {
+        let overhead = |answers_lost| {
+            let summary = play(answers_lost, 270, interval_ms).summary;
+            assert!(summary.late_share < 0.0005, "{summary:?}");
+            summary.recovery_overhead
+        };
+        let none = overhead(0.0);
+        assert!(overhead(0.02) < none + 0.003);
+        assert!(overhead(0.1) < none + 0.01);
+    }
+}
+
+/// A regression: messages whose only answer was lost were taken for bursts of losses, and each message got a symbol more for them (27 %
+/// where 7 will do).   Method: two rounds, so that the second has to be sent without knowing.
+#[test]
+fn lost_answers_are_not_learned_as_bursts() {
+    for interval_ms in [50, 1000] {
+        let result = play(0.1, 150, interval_ms);
+        let summary = &result.summary;
+        assert!(summary.recovery_overhead < 0.09, "{summary:?}");
+        assert!(summary.late_share_95.low <= 0.001, "{summary:?}");
+        let burst = result.outlook.expect("one message at least").burst;
+        assert!(burst.correlation < 0.15, "{burst:?}");
+    }
+}

@@ -1,0 +1,123 @@
+//! Silence: what to send when nobody has answered, and what becomes of messages whose answers are lost (research/fec.md, E3).
+
+use super::State;
+use super::grid::DEFICITS;
+use crate::limits::FLIGHT_MAX;
+use crate::{Price, Situation, chance};
+
+/// Symbols that a target's worth of misses is worth at least, when it has to be decided whether to send anything.
+const DOUBTED_MISSES: f64 = 0.25;
+/// Shares of lost answers below this make no difference.
+const NOTABLE: f32 = 1e-3;
+/// With more rounds, what a lost answer leads to is below all targets.
+const ROUNDS_MAX: u16 = 4;
+
+impl Situation {
+    /// Whether lost answers make a difference to what is expected.
+    pub(crate) fn loses_answers(&self) -> bool {
+        self.answers_lost > NOTABLE && (2..=ROUNDS_MAX).contains(&self.rounds_left)
+    }
+}
+
+impl State<'_> {
+    /// What to send after a silence. With rounds to spare, or few losses, the price may be next to nothing, and that is no reason to believe
+    /// that nothing was lost: what is needed goes unless it would not either where a doubt is worth something.
+    pub(super) fn in_silence(&self, rounds_left: u16, miss_target: f64) -> u16 {
+        let deficit = u16::from(self.situation.deficit);
+        let best = self.best_in_silence(rounds_left);
+        if best >= deficit {
+            return best;
+        }
+        let least = libm::log2(DOUBTED_MISSES / miss_target) as f32;
+        let doubted = State {
+            price: Price::from_log2(self.price.log2().max(least)),
+            ..*self
+        };
+        best.max(doubted.best_in_silence(rounds_left).min(deficit))
+    }
+
+    /// What to send when nobody has answered for some symbols, neither for them nor for anything after them: least a + E V(..), where
+    /// all of them are lost, or their answer is and each has arrived as likely as ever.
+    ///
+    /// O(deficit x (unaccounted + symbols sent)); only after a silence, so not on the path of every packet.
+    fn best_in_silence(&self, rounds_left: u16) -> u16 {
+        const STATES: usize = DEFICITS + 1;
+        let deficit = usize::from(self.situation.deficit).min(DEFICITS);
+        let loss = chance::loss_within_bounds(self.situation.loss_mean);
+        let missing = f64::from(self.situation.feedback_missing.clamp(0.0, 1.0));
+        // Probability of each deficit as it is, whatever is known of it; that of none is not needed.
+        let mut belief = [0.0; STATES];
+        belief[deficit] = 1.0 - missing;
+        let unaccounted = self.situation.unaccounted;
+        chance::arrivals_below(
+            unaccounted,
+            1.0 - loss,
+            deficit as u16,
+            |arrived, chance| {
+                belief[deficit - usize::from(arrived)] += missing * chance;
+            },
+        );
+        // Expectation of what follows, by true deficit, after the symbols so far.
+        let mut after = [0.0; STATES];
+        for (left, value) in after.iter_mut().enumerate().take(deficit + 1) {
+            *value = self.value(rounds_left - 1, left as u16);
+        }
+        let mut best = (f64::INFINITY, 0);
+        for symbols in 0..=FLIGHT_MAX {
+            let expected: f64 = belief.iter().zip(&after).map(|(p, value)| p * value).sum();
+            let value = f64::from(symbols) + expected;
+            if value < best.0 {
+                best = (value, symbols);
+            }
+            if f64::from(symbols) >= best.0 {
+                break;
+            }
+            for left in (1..=deficit).rev() {
+                after[left] = (1.0 - loss) * after[left - 1] + loss * after[left];
+            }
+        }
+        best.1
+    }
+
+    /// Probability of a miss of a message whose first flight arrives like any other, and whose answers do not come.
+    ///
+    /// In each silent round what seems best goes, and otherwise the peer is asked (PROTOCOL.md#loss); with an answer the rounds go on as
+    /// the tables say. O(deficit x symbols sent) a round, of [`ROUNDS_MAX`].
+    pub(super) fn miss_unanswered(&self, miss_target: f64) -> f64 {
+        let loss = chance::loss_within_bounds(self.situation.loss_mean);
+        let deficit = u16::from(self.situation.deficit).min(DEFICITS as u16);
+        let mut sent = self.symbols(self.situation.rounds_left);
+        let (mut silent, mut miss) = (1.0, 0.0);
+        for rounds_left in (1..self.situation.rounds_left.min(ROUNDS_MAX)).rev() {
+            let situation = Situation {
+                unaccounted: sent,
+                feedback_missing: 1.0,
+                rounds_left,
+                ..*self.situation
+            };
+            let state = State {
+                situation: &situation,
+                ..*self
+            };
+            let symbols = state.in_silence(rounds_left, miss_target);
+            sent = sent.saturating_add(symbols);
+            let lost = chance::power(loss, u32::from(symbols.max(1)));
+            let is_last = rounds_left == 1;
+            let answered = if is_last {
+                1.0
+            } else {
+                (1.0 - lost) * (1.0 - f64::from(self.situation.answers_lost))
+            };
+            chance::arrivals_below(sent, 1.0 - loss, deficit, |arrived, chance| {
+                let after = if is_last {
+                    1.0
+                } else {
+                    self.miss(rounds_left - 1, deficit - arrived)
+                };
+                miss += silent * answered * chance * after;
+            });
+            silent *= 1.0 - answered;
+        }
+        miss
+    }
+}
