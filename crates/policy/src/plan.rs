@@ -32,6 +32,8 @@ struct Reached {
     at: f64,
     /// Symbols sent before, times the probability.
     sent: f64,
+    /// Rounds left, at most.
+    rounds_left: u16,
 }
 
 /// Follows `policy` from `first` through its rounds, if every loss is known when a round ends: by round, then by what is still needed,
@@ -49,13 +51,14 @@ pub fn plan(policy: &dyn Policy, first: &Situation) -> Vec<Step> {
         ..first.burst
     };
     let mut now = [Reached::default(); STATES];
-    now[usize::from(first.deficit.min(SOURCE_SYMBOLS_MAX))].probability = 1.0;
+    let begins = &mut now[usize::from(first.deficit.min(SOURCE_SYMBOLS_MAX))];
+    (begins.probability, begins.rounds_left) = (1.0, first.rounds_left);
     let mut steps = Vec::new();
-    for round in 0..first.rounds_left.min(ROUNDS_MAX) {
+    for round in 0..ROUNDS_MAX {
         let mut next = [Reached::default(); STATES];
         for deficit in (1..STATES).rev() {
             let reached = now[deficit];
-            if reached.probability < NEGLIGIBLE {
+            if reached.probability < NEGLIGIBLE || reached.rounds_left == 0 {
                 continue;
             }
             let at = duration(reached.at / reached.probability);
@@ -63,10 +66,15 @@ pub fn plan(policy: &dyn Policy, first: &Situation) -> Vec<Step> {
             let situation = Situation {
                 deficit: deficit as u8,
                 sent: first.sent.saturating_add(sent),
-                rounds_left: first.rounds_left - round,
+                rounds_left: reached.rounds_left,
                 time_left: first.time_left.saturating_sub(at),
                 slack: first.slack.saturating_sub(at),
                 burst: if round == 0 { first.burst } else { after_loss },
+                late_if_hurried: if round == 0 {
+                    first.late_if_hurried
+                } else {
+                    [1.0; 2]
+                },
                 ..*first
             };
             let action = policy.decide(&situation);
@@ -82,11 +90,13 @@ pub fn plan(policy: &dyn Policy, first: &Situation) -> Vec<Step> {
             let ends = at
                 .saturating_add(action.spacing.saturating_mul(gaps))
                 .saturating_add(wait);
+            let rounds_left = situation.after(ends - at).rounds_left;
             let mut lead = |left: usize, chance: f64| {
                 let part = reached.probability * chance;
                 next[left].probability += part;
                 next[left].at += part * ends.as_secs_f64();
                 next[left].sent += part * f64::from(sent.saturating_add(action.symbols));
+                next[left].rounds_left = next[left].rounds_left.max(rounds_left);
             };
             let together = action.spacing.is_zero();
             let (bad, lost) = if together {

@@ -38,11 +38,14 @@ pub fn predict(
     before[deficit_max] = 1.0;
     let (mut symbols, mut dropped) = (0.0, 0.0);
     let mut now = *first;
-    for round in 0..usize::from(first.rounds_left.min(ROUNDS_MAX)) {
+    for round in 0..usize::from(ROUNDS_MAX) {
+        if now.rounds_left == 0 {
+            break;
+        }
         let arrives = (1.0 - loss_mean) * on_time.get(round).copied().unwrap_or(1.0);
         let arrives = if arrives > 0.0 { arrives.min(1.0) } else { 0.0 };
         after[..=deficit_max].fill(0.0);
-        let mut sent_most = 0;
+        let (mut sent_most, mut likeliest, mut wait) = (0, 0.0, now.round_time);
         for deficit in 1..=deficit_max {
             let probability = before[deficit];
             if probability < NEGLIGIBLE {
@@ -50,8 +53,16 @@ pub fn predict(
                 continue;
             }
             now.deficit = deficit as u8;
-            let flight = policy.decide(&now).symbols;
+            let action = policy.decide(&now);
+            let flight = action.symbols;
             sent_most = sent_most.max(flight);
+            if probability > likeliest {
+                likeliest = probability;
+                wait = action
+                    .look_again
+                    .unwrap_or(now.round_time)
+                    .min(now.round_time);
+            }
             symbols += probability * f64::from(flight);
             match policy.counts() {
                 Deficit::Rank => {
@@ -75,9 +86,7 @@ pub fn predict(
         core::mem::swap(&mut before, &mut after);
         (now.unaccounted, now.feedback_missing) = (0, 0.0);
         now.sent = now.sent.saturating_add(sent_most);
-        now.rounds_left -= 1;
-        now.time_left = now.time_left.saturating_sub(now.round_time);
-        now.slack = now.slack.saturating_sub(now.round_time);
+        now = now.after(wait);
     }
     let miss: f64 = before[1..=deficit_max].iter().sum();
     Prediction {

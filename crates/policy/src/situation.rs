@@ -47,6 +47,8 @@ pub struct Situation {
     pub feedback_missing: f32,
     /// Probability that a flight that arrives is not answered in time, nor is anything after it.
     pub answers_lost: f32,
+    /// Share of answers that take longer than [`Situation::hurried_wait`] for one round more than are left, and for two more.
+    pub late_if_hurried: [f32; 2],
     /// Uniform over all values, fixed for the message: mixed policies draw with it, once a message.
     pub draw: u32,
     /// Time left until the deadline.
@@ -84,12 +86,47 @@ impl Situation {
             on_time: 1.0,
             feedback_missing: 0.0,
             answers_lost: 0.0,
+            late_if_hurried: [1.0; 2],
             draw: 0,
             time_left: Duration::ZERO,
             slack: Duration::ZERO,
             round_time: Duration::ZERO,
             rtt: Duration::ZERO,
             rtt_deviation: Duration::ZERO,
+        }
+    }
+}
+
+impl Situation {
+    /// How long a round waits for answers where `rounds` of them (at least 2) are to fit into the slack, although most answers that are
+    /// late at all come later: an even share, and an eighth of it for a queue before the last flight.
+    #[must_use]
+    pub fn hurried_wait(&self, rounds: u16) -> Duration {
+        let share = self.slack / u32::from(rounds.max(2) - 1);
+        share - share / 8
+    }
+
+    /// The situation after a round that waited so long, and changed nothing else.
+    pub(crate) fn after(&self, wait: Duration) -> Self {
+        let slack = self.slack.saturating_sub(wait);
+        let rounds_left = if wait >= self.round_time {
+            self.rounds_left.saturating_sub(1)
+        } else {
+            // It was hurried: what is left may be less than a round, and is enough for a flight.
+            let more = slack.as_nanos() / self.round_time.as_nanos().max(1);
+            let rounds = 1 + u16::try_from(more).unwrap_or(u16::MAX - 1);
+            if slack.is_zero() {
+                0
+            } else {
+                rounds.min(self.rounds_left)
+            }
+        };
+        Self {
+            rounds_left,
+            slack,
+            time_left: self.time_left.saturating_sub(wait),
+            late_if_hurried: [1.0; 2],
+            ..*self
         }
     }
 }

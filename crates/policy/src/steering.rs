@@ -20,7 +20,7 @@ const EXCESS_MAX: f32 = 50.0;
 const FAR: f32 = 0.5;
 /// .. up to so many times. (Between two prices that mix, one such message is followed by one of the other kind.)
 const FAR_RUN_MAX: u8 = 16;
-/// Where losses come in bursts, or answers are lost, what is expected is a search: then it is looked for at every so many messages ..
+/// Where what is expected takes a search, it is looked for at every so many messages ..
 const SEARCHED_EVERY: u32 = 4;
 /// .. after so many first ones.
 const SEARCHED_FIRST: u32 = 32;
@@ -91,8 +91,7 @@ impl Steering {
             price: Some(price),
             ..*first
         };
-        let is_search = first.burst.is_notable() || first.loses_answers();
-        let is_due = !is_search || self.messages.is_multiple_of(SEARCHED_EVERY);
+        let is_due = !first.is_intricate() || self.messages.is_multiple_of(SEARCHED_EVERY);
         if is_due || self.messages < SEARCHED_FIRST || self.far_run > 0 {
             self.expected = policy.miss_at_price(&priced)?;
         }

@@ -273,6 +273,38 @@ fn too_late_is_a_miss_with_bursts_and_without() {
     }
 }
 
+/// Goal: a round does not wait for the latest answers where another round is worth more, and does where it is not.
+#[test]
+fn rounds_are_hurried_where_it_is_worth_it() {
+    let policy = steered(1e-3);
+    let ms = Duration::from_millis;
+    let at = |late, deficit| {
+        let situation = Situation {
+            late_if_hurried: [late, 1.0],
+            slack: ms(140),
+            round_time: ms(170),
+            price: Some(Price::from_log2(9.0)),
+            ..Situation::first(deficit, 1, 0.02)
+        };
+        (
+            policy.decide(&situation),
+            policy.miss_at_price(&situation).unwrap(),
+        )
+    };
+    let (patient, _) = at(0.6, 4);
+    assert!(
+        patient.symbols > 4 && patient.look_again.is_none(),
+        "{patient:?}"
+    );
+    for deficit in [1, 4] {
+        let (hurried, miss) = at(0.01, deficit);
+        assert_eq!(hurried.symbols, u16::from(deficit));
+        assert_eq!(hurried.look_again, Some(ms(140) - ms(140) / 8));
+        // Of what is lost in both rounds, and of what is lost while the answer is late.
+        assert!(miss > 0.0 && miss < 2e-3, "{miss}");
+    }
+}
+
 /// Goal: one message never costs more than the cap, whatever a miss is worth.
 #[test]
 fn what_a_message_may_cost_is_bounded() {

@@ -41,6 +41,11 @@ pub const COST_CAP: u16 = 8;
 /// Share of answers that take longer than the round time, by its definition (a 99 % quantile).
 const LATE_ANSWERS: f64 = 0.01;
 
+/// A round is not hurried where so many answers come too late for it ..
+const HURRIED_LATE_MAX: f32 = 0.5;
+/// .. nor for more rounds than this: with three the cost is next to what has to be replaced.
+const HURRIED_ROUNDS_MAX: u16 = 3;
+
 /// Of those, the share that comes within a mean deviation more (1 - 1/e: delays are taken to fall off exponentially).
 const LATE_SAVED: f64 = 0.632;
 
@@ -217,17 +222,14 @@ impl Policy for Steered {
 
     fn miss_at_price(&self, situation: &Situation) -> Option<f32> {
         let state = self.state(situation)?;
-        if state.is_bursty() {
-            return Some(state.miss_in_bursts() as f32);
+        if situation.is_intricate() {
+            let (rounds, wait) = match state.rounds_worth_having() {
+                (rounds, wait) if rounds > situation.rounds_left => (rounds, wait),
+                _ => (situation.rounds_left, None),
+            };
+            return Some(state.miss_answered_or_not(rounds, wait, self.miss_target) as f32);
         }
-        let answered = state.miss(situation.rounds_left, u16::from(situation.deficit));
-        if !situation.loses_answers() {
-            return Some(answered as f32);
-        }
-        let unanswered = f64::from(situation.answers_lost);
-        let miss =
-            (1.0 - unanswered) * answered + unanswered * state.miss_unanswered(self.miss_target);
-        Some(miss as f32)
+        Some(state.miss(situation.rounds_left, u16::from(situation.deficit)) as f32)
     }
 }
 
@@ -279,26 +281,26 @@ impl State<'_> {
 
     /// Probability of a miss where losses come in bursts. Mostly a burst takes the first flight, lasts for all rounds but the last, and
     /// spoils the last flight, which is spread; or a good moment loses a symbol, and what follows is as without bursts.
-    fn miss_in_bursts(&self) -> f64 {
+    fn miss_in_bursts(&self, rounds: u16, wait: Duration) -> f64 {
         let situation = self.situation;
         let task = self.last_flight();
-        if situation.rounds_left <= 1 {
+        if rounds <= 1 {
             return task.best().miss;
         }
-        let between = u32::from(situation.rounds_left - 1);
+        let between = u32::from(rounds - 1);
         let last = Task {
             burst: Burst {
                 was_lost: true,
-                age: situation.round_time,
+                age: wait,
                 ..situation.burst
             },
-            slack: (situation.slack).saturating_sub(situation.round_time.saturating_mul(between)),
+            slack: (situation.slack).saturating_sub(wait.saturating_mul(between)),
             ..task
         };
         let (bad, lost_when_good) = situation.burst.moments(task.loss);
-        let (first_bad, stays_bad) = task.bad_then_bad(situation.round_time);
+        let (first_bad, stays_bad) = task.bad_then_bad(wait);
         let outlasted = first_bad * chance::power(stays_bad, between - 1) * last.best().miss;
-        let without = self.miss(situation.rounds_left, u16::from(situation.deficit));
+        let without = self.miss(rounds, u16::from(situation.deficit));
         let lost_alone = (1.0 - bad) * lost_when_good / task.loss.max(f64::MIN_POSITIVE);
         outlasted + lost_alone * without
     }
@@ -346,11 +348,31 @@ impl State<'_> {
     /// moment has nothing to spare for a queue.
     fn rounds_worth_having(&self) -> (u16, Option<Duration>) {
         let situation = self.situation;
+        let deficit = u16::from(situation.deficit);
+        let (mut best, mut rounds, mut wait) = self.patient_rounds();
+        // A round that does not wait for the latest answers costs what they would have saved, and makes room for one more.
+        for (more, late) in (1..).zip(situation.late_if_hurried) {
+            let hurried = situation.rounds_left.saturating_add(more);
+            if late >= HURRIED_LATE_MAX || hurried > HURRIED_ROUNDS_MAX {
+                break;
+            }
+            let sent_twice = f64::from(late) * f64::from(deficit);
+            let value = self.value(hurried, deficit) + sent_twice;
+            if value < best {
+                (best, rounds, wait) = (value, hurried, Some(situation.hurried_wait(hurried)));
+            }
+        }
+        (rounds, wait)
+    }
+
+    /// The same where every round waits for its round time at least; and what comes of it, in symbols.
+    fn patient_rounds(&self) -> (f64, u16, Option<Duration>) {
+        let situation = self.situation;
+        let deficit = u16::from(situation.deficit);
         let most = situation.rounds_left.min(ROUNDS as u16);
         if most < 2 || situation.slack < situation.round_time {
-            return (most, None);
+            return (self.value(most, deficit), most, None);
         }
-        let deficit = u16::from(situation.deficit);
         let most_spare = situation.rtt_deviation + Duration::from_millis(1);
         let mut best = (f64::INFINITY, most, situation.round_time);
         for rounds in (2..=most).rev() {
@@ -368,6 +390,6 @@ impl State<'_> {
                 break;
             }
         }
-        (best.1, Some(best.2))
+        (best.0, best.1, Some(best.2))
     }
 }

@@ -1,7 +1,9 @@
 //! Silence: what to send when nobody has answered, and what becomes of messages whose answers are lost (research/fec.md, E3).
 
-use super::State;
+use core::time::Duration;
+
 use super::grid::DEFICITS;
+use super::{HURRIED_LATE_MAX, State};
 use crate::limits::FLIGHT_MAX;
 use crate::{Price, Situation, chance};
 
@@ -13,9 +15,14 @@ const NOTABLE: f32 = 1e-3;
 const ROUNDS_MAX: u16 = 4;
 
 impl Situation {
-    /// Whether lost answers make a difference to what is expected.
-    pub(crate) fn loses_answers(&self) -> bool {
-        self.answers_lost > NOTABLE && (2..=ROUNDS_MAX).contains(&self.rounds_left)
+    /// Whether what is expected takes more than to look it up: losses come in bursts, answers are lost, or a round may be hurried.
+    pub(crate) fn is_intricate(&self) -> bool {
+        let may_hurry = self.late_if_hurried[0] < HURRIED_LATE_MAX;
+        self.burst.is_notable() || self.loses_answers(self.rounds_left) || may_hurry
+    }
+
+    fn loses_answers(&self, rounds: u16) -> bool {
+        self.answers_lost > NOTABLE && (2..=ROUNDS_MAX).contains(&rounds)
     }
 }
 
@@ -79,19 +86,48 @@ impl State<'_> {
         best.1
     }
 
-    /// Probability of a miss of a message whose first flight arrives like any other, and whose answers do not come.
+    /// Probability of a miss in so many rounds, of which the first waits so long.
+    pub(super) fn miss_answered_or_not(
+        &self,
+        rounds: u16,
+        wait: Option<Duration>,
+        miss_target: f64,
+    ) -> f64 {
+        let situation = self.situation;
+        let answered = if self.is_bursty() {
+            self.miss_in_bursts(rounds, wait.unwrap_or(situation.round_time))
+        } else {
+            self.miss(rounds, u16::from(situation.deficit))
+        };
+        let late = match rounds.checked_sub(situation.rounds_left + 1) {
+            Some(more) => f64::from(situation.late_if_hurried[usize::from(more).min(1)]),
+            None => 0.0,
+        };
+        if late == 0.0 && !situation.loses_answers(rounds) {
+            return answered;
+        }
+        let unanswered = 1.0 - (1.0 - f64::from(situation.answers_lost)) * (1.0 - late);
+        (1.0 - unanswered) * answered
+            + unanswered * self.miss_unanswered(rounds, unanswered, miss_target)
+    }
+
+    /// Probability of a miss of a message whose first flight arrives like any other, and whose answers do not come, as they do not with
+    /// probability `unanswered`.
     ///
     /// In each silent round what seems best goes, and otherwise the peer is asked (PROTOCOL.md#loss); with an answer the rounds go on as
     /// the tables say. O(deficit x symbols sent) a round, of [`ROUNDS_MAX`].
-    pub(super) fn miss_unanswered(&self, miss_target: f64) -> f64 {
+    fn miss_unanswered(&self, rounds: u16, unanswered: f64, miss_target: f64) -> f64 {
         let loss = chance::loss_within_bounds(self.situation.loss_mean);
         let deficit = u16::from(self.situation.deficit).min(DEFICITS as u16);
-        let mut sent = self.symbols(self.situation.rounds_left);
+        let mut sent = self.symbols(rounds);
         let (mut silent, mut miss) = (1.0, 0.0);
-        for rounds_left in (1..self.situation.rounds_left.min(ROUNDS_MAX)).rev() {
+        let all_lost = self.all_lost(sent);
+        let believed = (1.0 - all_lost) * unanswered;
+        let believed = believed / (believed + all_lost).max(f64::MIN_POSITIVE);
+        for rounds_left in (1..rounds.min(ROUNDS_MAX)).rev() {
             let situation = Situation {
                 unaccounted: sent,
-                feedback_missing: 1.0,
+                feedback_missing: believed as f32,
                 rounds_left,
                 ..*self.situation
             };
@@ -119,5 +155,13 @@ impl State<'_> {
             silent *= 1.0 - answered;
         }
         miss
+    }
+
+    /// Probability that all of so many symbols sent together are lost.
+    fn all_lost(&self, symbols: u16) -> f64 {
+        let loss = chance::loss_within_bounds(self.situation.loss_mean);
+        let together = f64::from(self.situation.burst.correlation).clamp(0.0, 1.0);
+        let next = loss + (1.0 - loss) * together;
+        loss * chance::power(next, u32::from(symbols.saturating_sub(1)))
     }
 }

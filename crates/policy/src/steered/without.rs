@@ -70,7 +70,10 @@ impl Part {
                 seen.answers_lost = 0.0;
             }
             // No round fits twice into the slack, so there is nothing to choose.
-            Self::Waiting => seen.round_time = Duration::MAX,
+            Self::Waiting => {
+                seen.round_time = Duration::MAX;
+                seen.late_if_hurried = [1.0; 2];
+            }
         }
         seen
     }

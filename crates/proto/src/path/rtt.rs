@@ -81,6 +81,15 @@ impl Rtt {
         (1.0 - self.samples.share_within(age)).max(unseen.min(LATE))
     }
 
+    /// Share of answers that come later than `wait`, to be careful with: one is added to those seen.
+    pub(crate) fn share_late(&self, wait: Duration) -> f64 {
+        if !self.is_known() {
+            return 1.0;
+        }
+        let unseen = 1.0 / f64::from(self.count.min(100) + 1);
+        1.0 - self.samples.share_within(wait) * (1.0 - unseen)
+    }
+
     /// RFC 9002 section 7.6.1: losses that span this long mean that the path carries nothing.
     pub(crate) fn persistent_congestion(&self) -> Duration {
         (self.smoothed() + (self.variation * 4).max(TIMER_GRANULARITY)) * 3

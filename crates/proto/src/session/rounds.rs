@@ -12,6 +12,8 @@ use crate::recovery::PacketState;
 use crate::stream::{MessageId, MissReason};
 use crate::time::Instant;
 
+/// Rounds that are hurried, at most.
+const HURRIED_ROUNDS_MAX: u16 = 3;
 /// Symbols of one flight, whatever a policy asks for.
 const FLIGHT_MAX: u16 = 255;
 
@@ -119,7 +121,7 @@ impl Session {
                 Deficit::Rank => block.deficit(),
                 Deficit::Source => block.source_deficit(),
             },
-            unaccounted: block.unaccounted + silent,
+            unaccounted: silent,
             feedback_missing: self.chance_of_silence(now.since(block.flight_began), silent) as f32,
             sent: block.sent,
             rounds_planned: block.rounds_planned,
@@ -147,7 +149,7 @@ impl Session {
         let slack = self.path.slack(time_left, self.clock_margin(now));
         // The last round begins when those before have waited their time.
         let before = round_time.saturating_mul(u32::from(rounds.saturating_sub(1)));
-        Situation {
+        let outlook = Situation {
             loss_mean: self.path.level.for_misses(miss_target, rounds),
             burst: self.burst(now),
             answers_lost: self.path.unanswered.mean() as f32,
@@ -158,7 +160,19 @@ impl Session {
             rtt: self.path.rtt.smoothed(),
             rtt_deviation: self.path.rtt.variation(),
             ..Situation::first(source_symbols, rounds, self.path.loss.upper_bound())
+        };
+        Situation {
+            late_if_hurried: [1, 2].map(|more| self.late_if_hurried(&outlook, rounds + more)),
+            ..outlook
         }
+    }
+
+    /// Share of answers that come too late if `rounds` rounds are made of the slack.
+    fn late_if_hurried(&self, outlook: &Situation, rounds: u16) -> f32 {
+        if outlook.slack.is_zero() || rounds > HURRIED_ROUNDS_MAX {
+            return 1.0;
+        }
+        self.path.rtt.share_late(outlook.hurried_wait(rounds)) as f32
     }
 
     /// How the losses of symbols sent now depend on each other, and on what was heard of last.
@@ -236,12 +250,16 @@ impl Session {
         self.arm(number);
     }
 
-    /// When the round of a block ends whose last symbol leaves now; it waits for the round time at least.
+    /// When the round of a block ends whose last symbol leaves now; it waits for the round time, or as the policy said.
     pub(super) fn round_end(&self, now: Instant, backoff: u8, patience: Duration) -> Instant {
-        let round_time = self.path.round_time().max(patience);
-        now + round_time
+        let wait = if patience.is_zero() {
+            self.path.round_time()
+        } else {
+            patience
+        };
+        now + wait
             .saturating_mul(1 << backoff.min(16))
-            .min(BACKOFF_MAX.max(round_time))
+            .min(BACKOFF_MAX.max(wait))
     }
 
     /// Sees to it that the session wakes when the block is due.
@@ -274,12 +292,14 @@ impl Session {
         self.end_round(now, number, shared);
     }
 
-    /// The round time is over: what is unaccounted for is lost.
+    /// The round is over: what has been unaccounted for longer than the round time is lost.
     pub(super) fn expire_round(&mut self, now: Instant, number: u64, shared: &mut Shared<'_>) {
+        let round_time = self.path.round_time();
         let Some(block) = self.traffic.outbox.block_mut(number) else {
             return;
         };
         block.round_ends = None;
+        let is_hurried = !block.patience.is_zero() && block.patience < round_time;
         let from = block.flight_from.max(self.sent.first_outstanding());
         let mut touched = core::mem::take(shared.touched);
         touched.clear();
@@ -291,7 +311,7 @@ impl Session {
             .filter(|packet| self.holds_symbol_of(*packet, number))
             .count() as u16;
         for packet in flight {
-            if self.holds_symbol_of(packet, number) {
+            if !is_hurried && self.holds_symbol_of(packet, number) {
                 let verdict = self.overdue(packet, u64::from(silent));
                 self.lose_packet(now, packet, verdict, &mut touched);
             }
@@ -335,7 +355,7 @@ impl Session {
             if block.flight_acked {
                 self.path.mtu.on_flight_seen();
                 self.path.reordering.on_orderly_flight(now, &self.path.rtt);
-            } else {
+            } else if block.unaccounted == 0 {
                 self.path.mtu.on_flight_lost(size, now);
             }
         }
