@@ -13,7 +13,7 @@ fn play(answers_lost: f64, deadline_ms: u64, interval_ms: u64) -> PolicyResult {
     let options = SimulateOptions {
         symbols: Some(4),
         message_bytes: 4000,
-        sessions: 20,
+        sessions: 4,
         messages: 40_000,
         interval: Duration::from_millis(interval_ms),
         ..SimulateOptions::new(network, Duration::from_millis(deadline_ms))
@@ -40,14 +40,15 @@ fn with_rounds_to_spare_a_lost_answer_costs_next_to_nothing() {
 }
 
 /// A regression: messages whose only answer was lost were taken for bursts of losses, and each message got a symbol more for them (27 %
-/// where 7 will do).   Method: two rounds, so that the second has to be sent without knowing.
+/// where 7 will do, and 4.5 with acknowledgements said twice).   Method: two rounds, so that the second has to be sent without knowing.
 #[test]
 fn lost_answers_are_not_learned_as_bursts() {
     for interval_ms in [50, 1000] {
         let result = play(0.1, 150, interval_ms);
         let summary = &result.summary;
-        assert!(summary.recovery_overhead < 0.09, "{summary:?}");
-        assert!(summary.late_share_95.low <= 0.001, "{summary:?}");
+        assert!(summary.recovery_overhead < 0.055, "{summary:?}");
+        // The target, and the eight misses a session that pass for chance.
+        assert!(summary.late_share_95.low <= 0.0018, "{summary:?}");
         let burst = result.outlook.expect("one message at least").burst;
         assert!(burst.correlation < 0.15, "{burst:?}");
     }

@@ -34,7 +34,7 @@ const MOST: f32 = 3.47;
 const LEAST: f32 = -1.39;
 /// What a target's worth of misses is worth at most, as multiples of the message: where even that does not bring the misses
 /// down, symbols do not help.
-const SYMBOLS_MAX: f32 = 8.0;
+const SYMBOLS_MAX: f32 = 16.0;
 
 /// The price of one promise, and what it is learned from. 20 bytes.
 #[derive(Clone, Debug, Default, PartialEq)]

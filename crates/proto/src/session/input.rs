@@ -76,6 +76,7 @@ impl Session {
         }
         self.statistics.packets_received += 1;
         self.liveness.last_received = now;
+        self.ack.on_packet(now);
         if self.is_ending(now) {
             // Recorded, so that a replay does not draw another CLOSE.
             self.received.record(number);
@@ -163,7 +164,7 @@ impl Session {
                     );
                     return Ok(());
                 }
-                Frame::Symbol(symbol) => self.handle_symbol(&symbol, contents, shared)?,
+                Frame::Symbol(symbol) => self.handle_symbol(now, &symbol, contents, shared)?,
             }
             if !matches!(self.state, State::Open | State::Finishing { .. }) {
                 // An acknowledgement was what the session waited for to end: nothing follows its last event.
@@ -175,6 +176,7 @@ impl Session {
 
     fn handle_symbol(
         &mut self,
+        now: Instant,
         symbol: &Symbol<'_>,
         contents: &mut Contents,
         shared: &mut Shared<'_>,
@@ -190,10 +192,17 @@ impl Session {
             .handle_symbol(symbol, waiting, shared.pool)
         {
             Taken::Kept => {}
-            Taken::Duplicate => self.statistics.symbols_duplicate += 1,
+            Taken::Duplicate => {
+                self.statistics.symbols_duplicate += 1;
+                let (block, bytes) = (symbol.truncated_block, symbol.data.len());
+                self.ack.on_wasted(now, block, bytes, &self.path.rtt);
+            }
             Taken::Refused => contents.is_refused = true,
             Taken::Malformed => return Err(DecodeError::Invalid { field: "symbol" }),
-            Taken::Ready => self.hand_on(shared)?,
+            Taken::Ready => {
+                self.ack.on_done(now, symbol.truncated_block);
+                self.hand_on(shared)?;
+            }
         }
         Ok(())
     }

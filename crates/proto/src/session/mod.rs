@@ -2,6 +2,7 @@
 //! them; `rounds.rs` asks the policy, `prices.rs` says what a miss is worth to it.
 
 mod acks;
+mod answers;
 mod close;
 mod cut;
 mod event;
@@ -32,6 +33,7 @@ pub(crate) use send::Content;
 pub use send::SendError;
 pub use statistics::{PathReport, SessionStats};
 
+use self::answers::PendingAck;
 use self::runs::LostRuns;
 use crate::clock::ClockOffset;
 use crate::crypto::{Algorithm, OpenKeys, SealKeys};
@@ -149,15 +151,6 @@ struct Keys {
     first_number: u64,
     /// When the generation before may be forgotten.
     forget_at: Option<Instant>,
-}
-
-/// What is to be acknowledged.
-#[derive(Default)]
-struct PendingAck {
-    is_due: bool,
-    /// When the largest packet arrived.
-    largest_at: Instant,
-    ce_count: u64,
 }
 
 /// Small things that wait to be sent.

@@ -205,7 +205,7 @@ impl Session {
                 }
                 .encode(writer);
             }
-            self.ack.is_due = false;
+            self.ack.on_sent(now);
         }
         if core::mem::take(&mut self.control.ping) {
             Frame::Ping.encode(writer);

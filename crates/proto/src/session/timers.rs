@@ -39,6 +39,7 @@ impl Session {
             self.liveness.loss_at,
             idle,
             keep_alive,
+            self.ack.repeat_at(),
             block,
             self.sweep_at(),
             paced,
@@ -84,6 +85,7 @@ impl Session {
         }
         self.validation
             .take_if(|validation| validation.is_over(now));
+        self.ack.on_timeout(now);
         self.handle_due(now, shared);
         self.handle_loss_timer(now, shared);
         self.sweep(now, shared);

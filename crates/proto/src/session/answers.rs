@@ -1,0 +1,147 @@
+//! Acknowledgements that we owe, and those that are said twice.
+//!
+//! A peer that repeats what has long arrived has not heard of it. What it wasted so pays for saying acknowledgements twice, until that is
+//! spent: they are never repeated for more bytes than lost ones have cost (research/fec.md, box E2). Only the last one before a pause is:
+//! each holds all that those before it did.
+
+use core::time::Duration;
+
+use crate::path::Rtt;
+use crate::time::Instant;
+
+/// Between an acknowledgement and its repetition: another moment, and before its peer takes it for lost.
+const SPACING: Duration = Duration::from_millis(2);
+/// Bytes of a packet that holds an acknowledgement alone, with its headers.
+const BYTES: u32 = 80;
+/// Bytes of credit, at most: some dozens of repetitions.
+const CREDIT_MAX: u32 = 4096;
+
+/// Blocks of which it is known when they were complete: those of a round trip of a stream that is thin enough to need this.
+const DONE_KEPT: usize = 4;
+
+/// What is to be acknowledged.
+#[derive(Default)]
+pub(super) struct PendingAck {
+    pub(super) is_due: bool,
+    /// When the largest packet arrived.
+    pub(super) largest_at: Instant,
+    pub(super) ce_count: u64,
+    /// When the last acknowledgement is said again.
+    repeat_at: Option<Instant>,
+    is_repetition: bool,
+    /// Bytes that repetitions may cost.
+    credit: u32,
+    /// When the last packet arrived, and how long after the one before.
+    last_at: Instant,
+    paused: Duration,
+    /// The blocks completed last, and when.
+    done: [(u16, Instant); DONE_KEPT],
+}
+
+impl PendingAck {
+    /// A block is complete.
+    pub(super) fn on_done(&mut self, now: Instant, truncated_block: u16) {
+        self.done.rotate_right(1);
+        self.done[0] = (truncated_block, now);
+    }
+
+    /// A packet arrives.
+    pub(super) fn on_packet(&mut self, now: Instant) {
+        self.paused = now.since(self.last_at);
+        self.last_at = now;
+    }
+
+    /// A symbol came, of so many bytes, of a block that is done. It was sent for want of an acknowledgement if the block had been done for most
+    /// of a round trip. (Where packets come all the time, as in a download, the next acknowledgement tells all, and soon enough.)
+    pub(super) fn on_wasted(
+        &mut self,
+        now: Instant,
+        truncated_block: u16,
+        bytes: usize,
+        rtt: &Rtt,
+    ) {
+        let most = rtt.smoothed() / 4 * 3;
+        let is_repetition = |(block, done_at): &(u16, Instant)| {
+            *block == truncated_block && *done_at > Instant::ZERO && now.since(*done_at) >= most
+        };
+        let is_thin = self.paused >= rtt.smoothed() / 8;
+        if rtt.is_known() && is_thin && self.done.iter().any(is_repetition) {
+            let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+            self.credit = self.credit.saturating_add(bytes).min(CREDIT_MAX);
+        }
+    }
+
+    /// An acknowledgement leaves.
+    pub(super) fn on_sent(&mut self, now: Instant) {
+        self.is_due = false;
+        if core::mem::take(&mut self.is_repetition) {
+            self.credit = self.credit.saturating_sub(BYTES);
+            self.repeat_at = None;
+        } else {
+            self.repeat_at = (self.credit >= BYTES).then(|| now + SPACING);
+        }
+    }
+
+    /// When the last one is to be repeated.
+    pub(super) const fn repeat_at(&self) -> Option<Instant> {
+        self.repeat_at
+    }
+
+    /// The time may have come to repeat the last one.
+    pub(super) fn on_timeout(&mut self, now: Instant) {
+        if self.repeat_at.take_if(|at| now >= *at).is_some() {
+            self.is_repetition = !self.is_due;
+            self.is_due = true;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(us: u64) -> Instant {
+        Instant::from_micros(us)
+    }
+
+    #[test]
+    fn what_was_wasted_pays_for_repetitions_and_no_more() {
+        let mut rtt = Rtt::default();
+        rtt.record(Duration::from_millis(60));
+        let mut ack = PendingAck::default();
+        ack.on_sent(at(0));
+        assert_eq!(ack.repeat_at(), None, "nothing was wasted");
+        ack.on_done(at(1000), 7);
+        ack.on_packet(at(60_000));
+        ack.on_packet(at(60_100));
+        ack.on_wasted(at(60_100), 7, 1000, &rtt);
+        ack.on_packet(at(70_000));
+        ack.on_wasted(at(6000), 7, 1000, &rtt);
+        ack.on_wasted(at(70_000), 6, 1000, &rtt);
+        ack.on_sent(at(70_000));
+        assert_eq!(
+            ack.repeat_at(),
+            None,
+            "packets come all the time; of the same flight; of a block that is not known"
+        );
+        ack.on_wasted(at(70_000), 7, 200, &rtt);
+        let mut repeated = 0;
+        for ms in 0..10 {
+            let now = at(100_000 * (ms + 1));
+            ack.is_due = true;
+            ack.on_sent(now);
+            let Some(again) = ack.repeat_at() else {
+                continue;
+            };
+            assert_eq!(again, now + SPACING);
+            ack.on_timeout(now);
+            assert!(!ack.is_due, "not yet");
+            ack.on_timeout(again);
+            assert!(ack.is_due);
+            ack.on_sent(again);
+            assert_eq!(ack.repeat_at(), None, "twice is enough");
+            repeated += 1;
+        }
+        assert_eq!(repeated, 2);
+    }
+}
