@@ -42,8 +42,6 @@ struct Reached {
 #[must_use]
 pub fn plan(policy: &dyn Policy, first: &Situation) -> Vec<Step> {
     const STATES: usize = SOURCE_SYMBOLS_MAX as usize + 1;
-    let loss = chance::loss_within_bounds(first.loss_mean);
-    let (bad, lost_when_good) = first.burst.moments(loss);
     // A later round is reached when something of the one before was lost.
     let after_loss = Burst {
         was_lost: true,
@@ -91,40 +89,50 @@ pub fn plan(policy: &dyn Policy, first: &Situation) -> Vec<Step> {
                 .saturating_add(action.spacing.saturating_mul(gaps))
                 .saturating_add(wait);
             let rounds_left = situation.after(ends - at).rounds_left;
-            let mut lead = |left: usize, chance: f64| {
+            let lead = |left: usize, chance: f64| {
                 let part = reached.probability * chance;
                 next[left].probability += part;
                 next[left].at += part * ends.as_secs_f64();
                 next[left].sent += part * f64::from(sent.saturating_add(action.symbols));
                 next[left].rounds_left = next[left].rounds_left.max(rounds_left);
             };
-            let together = action.spacing.is_zero();
-            let (bad, lost) = if together {
-                (bad, lost_when_good)
-            } else {
-                (0.0, loss)
-            };
-            lead(deficit, bad);
-            let good = 1.0 - bad;
-            match policy.counts() {
-                Deficit::Rank => {
-                    let below = deficit as u16;
-                    chance::arrivals_below(action.symbols, 1.0 - lost, below, |arrived, chance| {
-                        lead(deficit - usize::from(arrived), good * chance);
-                    });
-                }
-                Deficit::Source => {
-                    let repair = action.symbols.saturating_sub(deficit as u16);
-                    let missing = deficit as u8;
-                    chance::source_still_missing(missing, repair, 1.0 - lost, |still, chance| {
-                        lead(usize::from(still), good * chance);
-                    });
-                }
-            }
+            leave_missing(policy.counts(), &situation, action, lead);
         }
         now = next;
     }
     steps
+}
+
+/// Calls `lead` with what is still missing after a flight, and how likely that is, where something is.
+fn leave_missing(
+    counts: Deficit,
+    situation: &Situation,
+    flight: Action,
+    mut lead: impl FnMut(usize, f64),
+) {
+    let deficit = situation.deficit;
+    let loss = chance::loss_within_bounds(situation.loss_mean);
+    let (bad, lost) = if flight.spacing.is_zero() {
+        situation.burst.moments(loss)
+    } else {
+        (0.0, loss)
+    };
+    lead(usize::from(deficit), bad);
+    let good = 1.0 - bad;
+    match counts {
+        Deficit::Rank => {
+            let below = u16::from(deficit);
+            chance::arrivals_below(flight.symbols, 1.0 - lost, below, |arrived, chance| {
+                lead(usize::from(below - arrived), good * chance);
+            });
+        }
+        Deficit::Source => {
+            let repair = flight.symbols.saturating_sub(u16::from(deficit));
+            chance::source_still_missing(deficit, repair, 1.0 - lost, |still, chance| {
+                lead(usize::from(still), good * chance);
+            });
+        }
+    }
 }
 
 fn duration(seconds: f64) -> Duration {
