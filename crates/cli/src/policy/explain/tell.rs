@@ -104,24 +104,33 @@ fn seen(first: &Situation) -> String {
     let price = first.price.map_or_else(String::new, |price| {
         format!(" A miss is worth {:.0} symbols.", price.symbols())
     });
+    let late = first.late_if_hurried[0];
+    let hurried = if late < 0.5 {
+        format!(
+            " If one more is made of that, {:.1} % of answers come too late for it.",
+            f64::from(late) * 100.0
+        )
+    } else {
+        String::new()
+    };
     format!(
-        "Seen of the path: a round trip of {:.1} ms (mean deviation {:.1}), {:.2} % of symbols lost now (at most {:.2} %){burst}. A message of {} \
-         symbols has {} of {:.0} ms: what leaves in the first {:.0} ms is in time.{price}",
+        "Seen of the path: a round trip of {:.1} ms (mean deviation {:.1}), {:.2} % of symbols lost now (in the long run at most {:.2} %){burst}. \
+         A message of {} has {} of {:.0} ms: what leaves in the first {:.0} ms is in time.{hurried}{price}",
         millis(first.rtt),
         millis(first.rtt_deviation),
         f64::from(first.loss_mean) * 100.0,
         f64::from(first.loss) * 100.0,
-        first.source_symbols,
-        rounds(first.rounds_left),
+        count_of(u16::from(first.source_symbols), "symbol"),
+        count_of(first.rounds_left, "round"),
         millis(first.round_time),
         millis(first.slack),
     )
 }
 
-fn rounds(count: u16) -> String {
+fn count_of(count: u16, thing: &str) -> String {
     match count {
-        1 => "one round".to_owned(),
-        count => format!("{count} rounds"),
+        1 => format!("one {thing}"),
+        count => format!("{count} {thing}s"),
     }
 }
 
@@ -201,7 +210,7 @@ fn meaning(kind: PolicyKind) -> String {
                 Part::Spacing => "takes losses to be independent",
                 Part::Arrival => "takes a round to be in time, or to be none",
                 Part::Silence => "takes silence for loss",
-                Part::Waiting => "uses as many rounds as fit",
+                Part::Waiting => "waits for the round time, no longer and no shorter",
             };
             (format!("without {part}"), meaning)
         }
