@@ -78,6 +78,6 @@ pub use policy::{Deficit, Policy};
 pub use predict::{Prediction, expected_cost, predict, predict_miss};
 pub use price::Price;
 pub use retransmit::Retransmit;
-pub use situation::{Action, Burst, Situation};
+pub use situation::{Action, Burst, Situation, only_answers_missing};
 pub use steered::{COST_CAP, Part, Steered, Without};
 pub use steering::Steering;

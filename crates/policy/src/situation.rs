@@ -2,7 +2,10 @@
 
 use core::time::Duration;
 
-use crate::Price;
+use crate::{Price, chance};
+
+/// Rounds that may be hurried, at most: with three the cost is next to what has to be replaced.
+const HURRIED_ROUNDS_MAX: u16 = 3;
 
 /// How losses depend on each other: bad moments, which last, take all symbols, as in the Gilbert model.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -47,7 +50,8 @@ pub struct Situation {
     pub feedback_missing: f32,
     /// Probability that a flight that arrives is not answered in time, nor is anything after it.
     pub answers_lost: f32,
-    /// Share of answers that take longer than [`Situation::hurried_wait`] for one round more than are left, and for two more.
+    /// Share of answers that come too late if one round more is made of the slack than are left, and if two are; 1 where that is out of the
+    /// question. See [`Situation::with_hurry`].
     pub late_if_hurried: [f32; 2],
     /// Uniform over all values, fixed for the message: mixed policies draw with it, once a message.
     pub draw: u32,
@@ -100,10 +104,25 @@ impl Situation {
 impl Situation {
     /// How long a round waits for answers where `rounds` of them (at least 2) are to fit into the slack, although most answers that are
     /// late at all come later: an even share, and an eighth of it for a queue before the last flight.
-    #[must_use]
-    pub fn hurried_wait(&self, rounds: u16) -> Duration {
+    pub(crate) fn hurried_wait(&self, rounds: u16) -> Duration {
         let share = self.slack / u32::from(rounds.max(2) - 1);
         share - share / 8
+    }
+
+    /// The situation with what hurrying would cost: `late` tells the share of answers that take longer than a time.
+    #[must_use]
+    pub fn with_hurry(self, late: impl Fn(Duration) -> f32) -> Self {
+        let late_with = |rounds| {
+            if self.slack.is_zero() || rounds > HURRIED_ROUNDS_MAX {
+                1.0
+            } else {
+                late(self.hurried_wait(rounds))
+            }
+        };
+        Self {
+            late_if_hurried: [1, 2].map(|more| late_with(self.rounds_left.saturating_add(more))),
+            ..self
+        }
     }
 
     /// The situation after a round that waited so long, and changed nothing else.
@@ -135,6 +154,16 @@ impl Situation {
 const NOTABLE: f32 = 0.15;
 
 impl Burst {
+    /// Probability that so many symbols sent together are all lost, if one is with probability `loss`. 1 for none.
+    #[must_use]
+    pub fn all_lost(&self, loss: f64, symbols: u16) -> f64 {
+        let Some(others) = symbols.checked_sub(1) else {
+            return 1.0;
+        };
+        let next = loss + (1.0 - loss) * f64::from(self.correlation).clamp(0.0, 1.0);
+        loss * chance::power(next, u32::from(others))
+    }
+
     /// Whether it makes a difference to what is best to send.
     pub(crate) fn is_notable(&self) -> bool {
         self.correlation > NOTABLE
@@ -148,6 +177,14 @@ impl Burst {
         let lost_when_good = (loss - bad) / (1.0 - bad).max(f64::MIN_POSITIVE);
         (bad, lost_when_good)
     }
+}
+
+/// Probability that in a silence only the answers are missing: where they are with probability `missing`, and all symbols lost with
+/// `all_lost` (Bayes).
+#[must_use]
+pub fn only_answers_missing(missing: f64, all_lost: f64) -> f64 {
+    let unanswered = (1.0 - all_lost) * missing;
+    unanswered / (unanswered + all_lost).max(f64::MIN_POSITIVE)
 }
 
 /// What a policy answers.

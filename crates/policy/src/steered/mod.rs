@@ -20,6 +20,7 @@
 //! - One block never gets more than [`COST_CAP`] symbols for each of its own, and as many for the block.
 
 pub(crate) mod grid;
+mod pace;
 mod silence;
 mod spacing;
 pub(crate) mod tables;
@@ -30,24 +31,13 @@ use core::time::Duration;
 use crate::error::checked_miss_target;
 use crate::limits::{FLIGHT_MAX, SOURCE_SYMBOLS_MAX};
 use crate::{Action, Burst, OutOfRange, Policy, Price, Situation, chance, stopgap};
-use grid::{DEFICITS, PRICES, ROUNDS};
+use grid::{DEFICITS, PRICES};
 use spacing::Task;
 use tables::{PriceTable, SHELF};
 pub use without::{Part, Without};
 
 /// Most symbols sent for each source symbol of a block; and as many more for the block.
 pub const COST_CAP: u16 = 8;
-
-/// Share of answers that take longer than the round time, by its definition (a 99 % quantile).
-const LATE_ANSWERS: f64 = 0.01;
-
-/// A round is not hurried where so many answers come too late for it ..
-const HURRIED_LATE_MAX: f32 = 0.5;
-/// .. nor for more rounds than this: with three the cost is next to what has to be replaced.
-const HURRIED_ROUNDS_MAX: u16 = 3;
-
-/// Of those, the share that comes within a mean deviation more (1 - 1/e: delays are taken to fall off exponentially).
-const LATE_SAVED: f64 = 0.632;
 
 /// The policy that decides by a price. Its tables are shared by all of the process.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -88,7 +78,7 @@ impl Steered {
             return None;
         }
         let state = self.state(situation)?;
-        let (rounds_left, _) = state.rounds_worth_having();
+        let rounds_left = state.pace().rounds;
         Some(if rounds_left == 1 && state.is_bursty() {
             state.last_flight().worth(symbols)
         } else {
@@ -182,7 +172,8 @@ impl Policy for Steered {
         let Some(state) = self.state(situation) else {
             return Action::burst(self.stopgap(situation));
         };
-        let (rounds_left, look_again) = state.rounds_worth_having();
+        let pace = state.pace();
+        let (rounds_left, look_again) = (pace.rounds, pace.wait);
         let is_silent = situation.unaccounted > 0 && situation.feedback_missing > 0.0;
         let symbols = if is_silent {
             state.in_silence(rounds_left, self.miss_target)
@@ -223,11 +214,7 @@ impl Policy for Steered {
     fn miss_at_price(&self, situation: &Situation) -> Option<f32> {
         let state = self.state(situation)?;
         if situation.is_intricate() {
-            let (rounds, wait) = match state.rounds_worth_having() {
-                (rounds, wait) if rounds > situation.rounds_left => (rounds, wait),
-                _ => (situation.rounds_left, None),
-            };
-            return Some(state.miss_answered_or_not(rounds, wait, self.miss_target) as f32);
+            return Some(state.miss_answered_or_not(self.miss_target) as f32);
         }
         Some(state.miss(situation.rounds_left, u16::from(situation.deficit)) as f32)
     }
@@ -339,57 +326,5 @@ impl State<'_> {
             worth += chance * self.value(rounds_left - 1, deficit - arrived);
         });
         worth
-    }
-
-    /// How many of the rounds left to use, and how long this one then waits for answers.
-    ///
-    /// The slack, but for a quarter of what is spare, is divided among the rounds: fewer rounds wait longer, and an answer that comes late,
-    /// but comes, saves a flight. A round waits for a mean deviation more at most: beyond, little is gained, and what leaves at the last
-    /// moment has nothing to spare for a queue.
-    fn rounds_worth_having(&self) -> (u16, Option<Duration>) {
-        let situation = self.situation;
-        let deficit = u16::from(situation.deficit);
-        let (mut best, mut rounds, mut wait) = self.patient_rounds();
-        // A round that does not wait for the latest answers costs what they would have saved, and makes room for one more.
-        for (more, late) in (1..).zip(situation.late_if_hurried) {
-            let hurried = situation.rounds_left.saturating_add(more);
-            if late >= HURRIED_LATE_MAX || hurried > HURRIED_ROUNDS_MAX {
-                break;
-            }
-            let sent_twice = f64::from(late) * f64::from(deficit);
-            let value = self.value(hurried, deficit) + sent_twice;
-            if value < best {
-                (best, rounds, wait) = (value, hurried, Some(situation.hurried_wait(hurried)));
-            }
-        }
-        (rounds, wait)
-    }
-
-    /// The same where every round waits for its round time at least; and what comes of it, in symbols.
-    fn patient_rounds(&self) -> (f64, u16, Option<Duration>) {
-        let situation = self.situation;
-        let deficit = u16::from(situation.deficit);
-        let most = situation.rounds_left.min(ROUNDS as u16);
-        if most < 2 || situation.slack < situation.round_time {
-            return (self.value(most, deficit), most, None);
-        }
-        let most_spare = situation.rtt_deviation + Duration::from_millis(1);
-        let mut best = (f64::INFINITY, most, situation.round_time);
-        for rounds in (2..=most).rev() {
-            let spare =
-                (situation.slack / u32::from(rounds - 1)).saturating_sub(situation.round_time);
-            let spare = (spare - spare / 4).min(most_spare);
-            let waited = spare.as_secs_f64() / most_spare.as_secs_f64();
-            let sent_twice = LATE_ANSWERS * (1.0 - LATE_SAVED * waited) * f64::from(deficit);
-            let value = self.value(rounds, deficit) + sent_twice;
-            if value < best.0 {
-                best = (value, rounds, situation.round_time + spare);
-            }
-            // Fewer rounds wait no longer, and cost no less.
-            if spare == most_spare {
-                break;
-            }
-        }
-        (best.0, best.1, Some(best.2))
     }
 }

@@ -1,11 +1,10 @@
 //! Silence: what to send when nobody has answered, and what becomes of messages whose answers are lost (research/fec.md, E3).
 
-use core::time::Duration;
-
+use super::State;
 use super::grid::DEFICITS;
-use super::{HURRIED_LATE_MAX, State};
+use super::pace::HURRIED_LATE_MAX;
 use crate::limits::FLIGHT_MAX;
-use crate::{Price, Situation, chance};
+use crate::{Price, Situation, chance, only_answers_missing};
 
 /// Symbols that a target's worth of misses is worth at least, when it has to be decided whether to send anything.
 const DOUBTED_MISSES: f64 = 0.25;
@@ -86,29 +85,28 @@ impl State<'_> {
         best.1
     }
 
-    /// Probability of a miss in so many rounds, of which the first waits so long.
-    pub(super) fn miss_answered_or_not(
-        &self,
-        rounds: u16,
-        wait: Option<Duration>,
-        miss_target: f64,
-    ) -> f64 {
+    /// Probability of a miss, where losses come in bursts, answers are lost, or come late because the round is hurried.
+    ///
+    /// Patient rounds may be fewer than fit; that they are then expected to miss more is left to what is seen.
+    pub(super) fn miss_answered_or_not(&self, miss_target: f64) -> f64 {
         let situation = self.situation;
+        let pace = self.pace();
+        let is_hurried = pace.rounds > situation.rounds_left;
+        let (rounds, wait) = if is_hurried {
+            (pace.rounds, pace.wait.unwrap_or(situation.round_time))
+        } else {
+            (situation.rounds_left, situation.round_time)
+        };
         let answered = if self.is_bursty() {
-            self.miss_in_bursts(rounds, wait.unwrap_or(situation.round_time))
+            self.miss_in_bursts(rounds, wait)
         } else {
             self.miss(rounds, u16::from(situation.deficit))
         };
-        let late = match rounds.checked_sub(situation.rounds_left + 1) {
-            Some(more) => f64::from(situation.late_if_hurried[usize::from(more).min(1)]),
-            None => 0.0,
-        };
-        if late == 0.0 && !situation.loses_answers(rounds) {
+        if !is_hurried && !situation.loses_answers(rounds) {
             return answered;
         }
-        let unanswered = 1.0 - (1.0 - f64::from(situation.answers_lost)) * (1.0 - late);
-        (1.0 - unanswered) * answered
-            + unanswered * self.miss_unanswered(rounds, unanswered, miss_target)
+        let come = (1.0 - f64::from(situation.answers_lost)) * (1.0 - f64::from(pace.late));
+        come * answered + (1.0 - come) * self.miss_unanswered(rounds, 1.0 - come, miss_target)
     }
 
     /// Probability of a miss of a message whose first flight arrives like any other, and whose answers do not come, as they do not with
@@ -121,9 +119,8 @@ impl State<'_> {
         let deficit = u16::from(self.situation.deficit).min(DEFICITS as u16);
         let mut sent = self.symbols(rounds);
         let (mut silent, mut miss) = (1.0, 0.0);
-        let all_lost = self.all_lost(sent);
-        let believed = (1.0 - all_lost) * unanswered;
-        let believed = believed / (believed + all_lost).max(f64::MIN_POSITIVE);
+        let all_lost = self.situation.burst.all_lost(loss, sent);
+        let believed = only_answers_missing(unanswered, all_lost);
         for rounds_left in (1..rounds.min(ROUNDS_MAX)).rev() {
             let situation = Situation {
                 unaccounted: sent,
@@ -155,13 +152,5 @@ impl State<'_> {
             silent *= 1.0 - answered;
         }
         miss
-    }
-
-    /// Probability that all of so many symbols sent together are lost.
-    fn all_lost(&self, symbols: u16) -> f64 {
-        let loss = chance::loss_within_bounds(self.situation.loss_mean);
-        let together = f64::from(self.situation.burst.correlation).clamp(0.0, 1.0);
-        let next = loss + (1.0 - loss) * together;
-        loss * chance::power(next, u32::from(symbols.saturating_sub(1)))
     }
 }

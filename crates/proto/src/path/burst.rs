@@ -6,6 +6,8 @@
 
 use core::time::Duration;
 
+use punctual_policy::Burst;
+
 use crate::time::{Instant, nanos};
 
 /// Upper ends of the classes of time between two packets, in milliseconds. Beyond the last, fates are independent.
@@ -105,16 +107,22 @@ impl Bursts {
         }
     }
 
-    /// A pair was noted that was none, since the first packet was not lost; or the second one was `lost`, and has arrived after all.
-    pub(crate) fn correct_after_loss(&mut self, lag: Duration, lost: bool, is_pair: bool) {
+    /// The second packet of a pair that was noted as lost has arrived after all.
+    pub(crate) fn correct_second(&mut self, lag: Duration) {
         if let Some(class) = class_of(lag) {
             let after = &mut self.after_loss[class];
-            let share = after.lags_s / after.packets.max(1.0);
+            after.lost = (after.lost - 1.0).max(0.0);
+        }
+    }
+
+    /// The first packet of a pair that was noted, the second of which was lost or not, was not lost: it is none.
+    pub(crate) fn forget_pair(&mut self, lag: Duration, lost: bool) {
+        if let Some(class) = class_of(lag) {
+            let after = &mut self.after_loss[class];
+            let mean_lag_s = after.lags_s / after.packets.max(1.0);
+            after.packets = (after.packets - 1.0).max(0.0);
+            after.lags_s = after.packets * mean_lag_s;
             after.lost = (after.lost - f32::from(u8::from(lost))).max(0.0);
-            if !is_pair {
-                after.packets = (after.packets - 1.0).max(0.0);
-                after.lags_s = after.packets * share;
-            }
         }
     }
 
@@ -170,12 +178,11 @@ impl Bursts {
 
     /// Probability that all of `packets` sent together are lost, if the first is with probability `loss`.
     pub(crate) fn all_lost(&self, packets: u16, loss: f32) -> f64 {
-        if packets == 0 {
-            return 1.0;
-        }
-        let correlation = self.correlation_in(0, loss);
-        let next = f64::from(loss + (1.0 - loss) * correlation);
-        f64::from(loss) * libm::pow(next, f64::from(packets - 1))
+        let together = Burst {
+            correlation: self.correlation_in(0, loss),
+            ..Burst::default()
+        };
+        together.all_lost(f64::from(loss), packets)
     }
 
     /// When the newest packet heard of was sent, and whether it was lost.

@@ -151,23 +151,24 @@ impl LossLevel {
         let passed = if is_first { 0.0 } else { passed };
         let changed = (passed / DWELL.as_secs_f32()).min(1.0);
         let learned = (passed / LEARNING.as_secs_f32()).min(1.0);
-        for ((now, usual), loss) in self.now.iter_mut().zip(&mut self.usual).zip(self.loss) {
+        let (of_all, of_loss) = likelihood(lost, dependence);
+        let met = f32::from(u8::from(lost));
+        let levels = self.now.iter_mut().zip(&mut self.usual).zip(&mut self.loss);
+        for (((now, usual), loss), began) in levels.zip(LOSS) {
             *usual = (*usual + learned * (*now - *usual)).max(UNLIKELIEST);
             *now += changed * (*usual - *now);
-            *now *= likelihood(loss, lost, dependence);
-        }
-        self.normalise();
-        let lost = f32::from(u8::from(lost));
-        for ((loss, now), began) in self.loss.iter_mut().zip(self.now).zip(LOSS) {
-            let moved = *loss + now * began * (lost - *loss) / MOVED_LOSSES;
+            let moved = *loss + *now * (began / MOVED_LOSSES) * (met - *loss);
+            *now *= of_all + of_loss * *loss;
             *loss = moved.clamp(began / MOVED_MAX, (began * MOVED_MAX).min(LOSS_MAX));
         }
+        self.normalise();
     }
 
     /// A packet that was taken for lost, with this dependence, has arrived after all.
     pub(crate) fn correct(&mut self, dependence: Dependence) {
+        let (arrives, is_lost) = (likelihood(false, dependence), likelihood(true, dependence));
         for (now, loss) in self.now.iter_mut().zip(self.loss) {
-            *now *= likelihood(loss, false, dependence) / likelihood(loss, true, dependence);
+            *now *= (arrives.0 + arrives.1 * loss) / (is_lost.0 + is_lost.1 * loss);
         }
         self.normalise();
     }
@@ -178,15 +179,15 @@ impl LossLevel {
     }
 }
 
-/// How likely a packet is lost, or arrives, at a level.
-fn likelihood(loss: f32, lost: bool, dependence: Dependence) -> f32 {
+/// How likely a packet is lost, or arrives, at a level: a number, and what is to be added for each of its loss.
+fn likelihood(lost: bool, dependence: Dependence) -> (f32, f32) {
     // In a chain of two states, one is left with the other's share, less the correlation.
     let free = 1.0 - dependence.correlation;
     match (dependence.after_loss, lost) {
-        (false, true) => loss * free,
-        (false, false) => 1.0 - loss * free,
-        (true, true) => 1.0 - (1.0 - loss) * free,
-        (true, false) => (1.0 - loss) * free,
+        (false, true) => (0.0, free),
+        (false, false) => (1.0, -free),
+        (true, true) => (1.0 - free, free),
+        (true, false) => (free, -free),
     }
 }
 

@@ -31,9 +31,6 @@ pub(super) struct PendingAck {
     is_repetition: bool,
     /// Bytes that repetitions may cost.
     credit: u32,
-    /// When the last packet arrived, and how long after the one before.
-    last_at: Instant,
-    paused: Duration,
     /// The blocks completed last, and when.
     done: [(u16, Instant); DONE_KEPT],
 }
@@ -45,14 +42,8 @@ impl PendingAck {
         self.done[0] = (truncated_block, now);
     }
 
-    /// A packet arrives.
-    pub(super) fn on_packet(&mut self, now: Instant) {
-        self.paused = now.since(self.last_at);
-        self.last_at = now;
-    }
-
     /// A symbol came, of so many bytes, of a block that is done. It was sent for want of an acknowledgement if the block had been done for most
-    /// of a round trip. (Where packets come all the time, as in a download, the next acknowledgement tells all, and soon enough.)
+    /// of a round trip.
     pub(super) fn on_wasted(
         &mut self,
         now: Instant,
@@ -64,8 +55,7 @@ impl PendingAck {
         let is_repetition = |(block, done_at): &(u16, Instant)| {
             *block == truncated_block && *done_at > Instant::ZERO && now.since(*done_at) >= most
         };
-        let is_thin = self.paused >= rtt.smoothed() / 8;
-        if rtt.is_known() && is_thin && self.done.iter().any(is_repetition) {
+        if rtt.is_known() && self.done.iter().any(is_repetition) {
             let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
             self.credit = self.credit.saturating_add(bytes).min(CREDIT_MAX);
         }
@@ -112,17 +102,13 @@ mod tests {
         ack.on_sent(at(0));
         assert_eq!(ack.repeat_at(), None, "nothing was wasted");
         ack.on_done(at(1000), 7);
-        ack.on_packet(at(60_000));
-        ack.on_packet(at(60_100));
-        ack.on_wasted(at(60_100), 7, 1000, &rtt);
-        ack.on_packet(at(70_000));
         ack.on_wasted(at(6000), 7, 1000, &rtt);
         ack.on_wasted(at(70_000), 6, 1000, &rtt);
         ack.on_sent(at(70_000));
         assert_eq!(
             ack.repeat_at(),
             None,
-            "packets come all the time; of the same flight; of a block that is not known"
+            "of the same flight; of a block that is not known"
         );
         ack.on_wasted(at(70_000), 7, 200, &rtt);
         let mut repeated = 0;

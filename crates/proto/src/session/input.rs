@@ -76,7 +76,6 @@ impl Session {
         }
         self.statistics.packets_received += 1;
         self.liveness.last_received = now;
-        self.ack.on_packet(now);
         if self.is_ending(now) {
             // Recorded, so that a replay does not draw another CLOSE.
             self.received.record(number);

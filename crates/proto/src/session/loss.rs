@@ -161,19 +161,19 @@ impl Session {
     /// A packet that had been counted as lost has arrived after all, and is settled.
     pub(super) fn correct_loss(&mut self, number: u64, packet: &SentPacket) {
         self.path.correct_fate(packet.dependence);
-        let neighbour = |number: Option<u64>| number.and_then(|number| self.sent.get(number));
-        let before = neighbour(number.checked_sub(1)).filter(|before| is_surely_lost(before));
-        if let Some(before) = before {
+        let before = number
+            .checked_sub(1)
+            .and_then(|before| self.sent.get(before));
+        if let Some(before) = before.filter(|before| is_surely_lost(before)) {
             let lag = packet.sent_at.since(before.sent_at);
-            self.path.bursts.correct_after_loss(lag, true, true);
+            self.path.bursts.correct_second(lag);
         }
         let next = self.sent.get(number + 1).filter(|next| next.symbols > 0);
         if let Some(next) = next {
             let lag = next.sent_at.since(packet.sent_at);
-            match next.state {
-                PacketState::Settled => self.path.bursts.correct_after_loss(lag, false, false),
-                _ if is_surely_lost(next) => self.path.bursts.correct_after_loss(lag, true, false),
-                _ => {}
+            let lost = is_surely_lost(next);
+            if lost || next.state == PacketState::Settled {
+                self.path.bursts.forget_pair(lag, lost);
             }
         }
     }

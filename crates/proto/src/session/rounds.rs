@@ -4,7 +4,7 @@
 use core::cmp::Reverse;
 use core::time::Duration;
 
-use punctual_policy::{Action, Burst, Deficit, Policy, Situation};
+use punctual_policy::{Action, Burst, Deficit, Policy, Situation, only_answers_missing};
 
 use super::{Due, Session, Shared};
 use crate::limits::{BACKOFF_MAX, TIMER_GRANULARITY};
@@ -12,8 +12,6 @@ use crate::recovery::PacketState;
 use crate::stream::{MessageId, MissReason};
 use crate::time::Instant;
 
-/// Rounds that are hurried, at most.
-const HURRIED_ROUNDS_MAX: u16 = 3;
 /// Symbols of one flight, whatever a policy asks for.
 const FLIGHT_MAX: u16 = 255;
 
@@ -149,7 +147,7 @@ impl Session {
         let slack = self.path.slack(time_left, self.clock_margin(now));
         // The last round begins when those before have waited their time.
         let before = round_time.saturating_mul(u32::from(rounds.saturating_sub(1)));
-        let outlook = Situation {
+        Situation {
             loss_mean: self.path.level.for_misses(miss_target, rounds),
             burst: self.burst(now),
             answers_lost: self.path.unanswered.mean() as f32,
@@ -160,19 +158,8 @@ impl Session {
             rtt: self.path.rtt.smoothed(),
             rtt_deviation: self.path.rtt.variation(),
             ..Situation::first(source_symbols, rounds, self.path.loss.upper_bound())
-        };
-        Situation {
-            late_if_hurried: [1, 2].map(|more| self.late_if_hurried(&outlook, rounds + more)),
-            ..outlook
         }
-    }
-
-    /// Share of answers that come too late if `rounds` rounds are made of the slack.
-    fn late_if_hurried(&self, outlook: &Situation, rounds: u16) -> f32 {
-        if outlook.slack.is_zero() || rounds > HURRIED_ROUNDS_MAX {
-            return 1.0;
-        }
-        self.path.rtt.share_late(outlook.hurried_wait(rounds)) as f32
+        .with_hurry(|wait| self.path.rtt.share_late(wait) as f32)
     }
 
     /// How the losses of symbols sent now depend on each other, and on what was heard of last.
@@ -196,8 +183,7 @@ impl Session {
             self.path.feedback_missing(age),
             self.path.bursts.all_lost(silent, self.path.level.mean()),
         );
-        let unanswered = (1.0 - lost) * missing;
-        unanswered / (unanswered + lost).max(f64::MIN_POSITIVE)
+        only_answers_missing(missing, lost)
     }
 
     /// How far the clock of the peer may be off.
@@ -310,8 +296,9 @@ impl Session {
         let silent = (silent_from..flight.end)
             .filter(|packet| self.holds_symbol_of(*packet, number))
             .count() as u16;
-        for packet in flight {
-            if !is_hurried && self.holds_symbol_of(packet, number) {
+        // Hurried, it is early to take anything for lost.
+        for packet in flight.filter(|_| !is_hurried) {
+            if self.holds_symbol_of(packet, number) {
                 let verdict = self.overdue(packet, u64::from(silent));
                 self.lose_packet(now, packet, verdict, &mut touched);
             }

@@ -1,0 +1,88 @@
+//! How many rounds to make of the time that is left, and how long each then waits for answers (research/fec.md, E4).
+
+use core::time::Duration;
+
+use super::State;
+use super::grid::ROUNDS;
+
+/// Share of answers that take longer than the round time, by its definition (a 99 % quantile).
+const LATE_ANSWERS: f64 = 0.01;
+/// Of those, the share that comes within a mean deviation more (1 - 1/e: delays are taken to fall off exponentially).
+const LATE_SAVED: f64 = 0.632;
+/// A round is not hurried where so many answers come too late for it.
+pub(super) const HURRIED_LATE_MAX: f32 = 0.5;
+
+/// What is made of the time.
+#[derive(Clone, Copy)]
+pub(super) struct Pace {
+    pub(super) rounds: u16,
+    /// How long this round waits for answers, if not for the round time.
+    pub(super) wait: Option<Duration>,
+    /// Share of answers that come too late because it is hurried.
+    pub(super) late: f32,
+    /// Symbols and misses that come of it.
+    value: f64,
+}
+
+impl State<'_> {
+    /// The best pace: patient, unless a round that does not wait for the latest answers costs less than it makes room for.
+    pub(super) fn pace(&self) -> Pace {
+        let situation = self.situation;
+        let mut best = self.patient();
+        for (more, late) in (1..).zip(situation.late_if_hurried) {
+            if late >= HURRIED_LATE_MAX {
+                break;
+            }
+            let rounds = situation.rounds_left.saturating_add(more);
+            let sent_twice = f64::from(late) * f64::from(situation.deficit);
+            let value = self.value(rounds, u16::from(situation.deficit)) + sent_twice;
+            if value < best.value {
+                best = Pace {
+                    rounds,
+                    wait: Some(situation.hurried_wait(rounds)),
+                    late,
+                    value,
+                };
+            }
+        }
+        best
+    }
+
+    /// The same where every round waits for its round time at least.
+    ///
+    /// The slack, but for a quarter of what is spare, is divided among the rounds: fewer rounds wait longer, and an answer that comes late,
+    /// but comes, saves a flight. A round waits for a mean deviation more at most: beyond, little is gained, and what leaves at the last
+    /// moment has nothing to spare for a queue.
+    fn patient(&self) -> Pace {
+        let situation = self.situation;
+        let deficit = u16::from(situation.deficit);
+        let most = situation.rounds_left.min(ROUNDS as u16);
+        let pace = |rounds, wait, value| Pace {
+            rounds,
+            wait,
+            late: 0.0,
+            value,
+        };
+        if most < 2 || situation.slack < situation.round_time {
+            return pace(most, None, self.value(most, deficit));
+        }
+        let most_spare = situation.rtt_deviation + Duration::from_millis(1);
+        let mut best = pace(most, None, f64::INFINITY);
+        for rounds in (2..=most).rev() {
+            let spare =
+                (situation.slack / u32::from(rounds - 1)).saturating_sub(situation.round_time);
+            let spare = (spare - spare / 4).min(most_spare);
+            let waited = spare.as_secs_f64() / most_spare.as_secs_f64();
+            let sent_twice = LATE_ANSWERS * (1.0 - LATE_SAVED * waited) * f64::from(deficit);
+            let value = self.value(rounds, deficit) + sent_twice;
+            if value < best.value {
+                best = pace(rounds, Some(situation.round_time + spare), value);
+            }
+            // Fewer rounds wait no longer, and cost no less.
+            if spare == most_spare {
+                break;
+            }
+        }
+        best
+    }
+}
