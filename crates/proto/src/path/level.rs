@@ -23,6 +23,8 @@ const MOVED_MAX: f32 = 1.32;
 const MOVED_LOSSES: f32 = 100.0;
 /// Levels beyond so many times the mean loss count as if they were there.
 const UNSURE_MAX: f32 = 2.0;
+/// More losses than this are not told apart.
+const LOSSES_MAX: u32 = 4;
 /// Where the highest level lies at most.
 const LOSS_MAX: f32 = 0.6;
 /// How often a session's mean loss is nearest to each level, in 1,000: of the 1,577 sessions in the Gilbert parameters of
@@ -116,9 +118,8 @@ impl LossLevel {
             2 => self.power_mean(2, 1.0),
             _ => self.power_mean(3, 1.0),
         };
-        let losses = 1.0 + libm::logf(miss_target) / libm::logf(mean.clamp(LOSS[0], 0.9));
-        let unsure = self.power_mean(libm::roundf(losses) as u32, UNSURE_MAX * mean);
-        turning.max(unsure)
+        let losses = losses_of_a_miss(miss_target, mean.clamp(LOSS[0], 0.9));
+        turning.max(self.power_mean(losses, UNSURE_MAX * mean))
     }
 
     /// The root of the mean power (1..=4) of the loss, of which no more than `most` counts.
@@ -137,8 +138,9 @@ impl LossLevel {
 
     /// Asked for once a round, where levels are weighed with every packet: so not kept.
     fn expect(&self, value: impl Fn(f32) -> f32) -> f32 {
-        let levels = self.now.iter().zip(self.loss);
-        levels.map(|(share, loss)| share * value(loss)).sum()
+        sum(core::array::from_fn(|level| {
+            self.now[level] * value(self.loss[level])
+        }))
     }
 
     /// A packet has arrived, or is taken for lost, which depends on the one before as `dependence` says.
@@ -159,7 +161,7 @@ impl LossLevel {
             *now += changed * (*usual - *now);
             let moved = *loss + *now * (began / MOVED_LOSSES) * (met - *loss);
             *now *= of_all + of_loss * *loss;
-            *loss = moved.clamp(began / MOVED_MAX, (began * MOVED_MAX).min(LOSS_MAX));
+            *loss = (moved.max(began / MOVED_MAX)).min((began * MOVED_MAX).min(LOSS_MAX));
         }
         self.normalise();
     }
@@ -174,9 +176,34 @@ impl LossLevel {
     }
 
     fn normalise(&mut self) {
-        let scale = 1.0 / self.now.iter().sum::<f32>();
+        let scale = 1.0 / sum(self.now);
         self.now.iter_mut().for_each(|share| *share *= scale);
     }
+}
+
+/// The sum, in an order that lets several be added at once.
+fn sum(mut terms: [f32; LEVELS]) -> f32 {
+    let mut half = LEVELS / 2;
+    while half > 0 {
+        let (low, high) = terms.split_at_mut(half);
+        for (low, high) in low.iter_mut().zip(high) {
+            *low += *high;
+        }
+        half /= 2;
+    }
+    terms[0]
+}
+
+/// How many losses in a row are about as rare as a miss, where one has probability `loss`: 1 + ln(target) / ln(loss), rounded.
+fn losses_of_a_miss(miss_target: f32, loss: f32) -> u32 {
+    // The root of the loss, times the loss, times the loss again: where it is rounded up.
+    let mut rarer = libm::sqrtf(loss);
+    let mut losses = 1;
+    while losses < LOSSES_MAX && miss_target <= rarer {
+        rarer *= loss;
+        losses += 1;
+    }
+    losses
 }
 
 /// How likely a packet is lost, or arrives, at a level: a number, and what is to be added for each of its loss.

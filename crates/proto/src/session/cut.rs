@@ -318,8 +318,15 @@ impl Session {
         if intent.plan.rounds == 0 {
             return 0.0;
         }
-        let situation = self.first_situation(now, stream, &intent, options, shared);
-        let miss = self.predict_miss(&situation, options.miss_target(), shared);
+        let policy = shared.config.policies.policy(options.miss_target());
+        let price = self.price(stream, options.miss_target(), shared);
+        let Plan { cut, rounds } = &intent.plan;
+        let key =
+            self.prediction_key(policy, cut.source_symbols, *rounds, intent.time_left, price);
+        let miss = self.remembered_miss(&key).unwrap_or_else(|| {
+            let situation = self.first_situation(now, stream, &intent, options, shared);
+            self.predict_miss(key, &situation, policy)
+        });
         libm::pow(1.0 - miss, intent.blocks as f64)
     }
 

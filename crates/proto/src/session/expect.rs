@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use punctual_policy::{Burst, Policy, Situation, expected_cost, predict_miss};
+use punctual_policy::{Burst, Policy, Price, Situation, expected_cost, predict_miss};
 
 use super::{Session, Shared};
 
@@ -18,10 +18,10 @@ pub(super) struct PredictionKey {
     /// Where the policy lies in memory; it stays there.
     policy: usize,
     source_symbols: u8,
-    rounds: (u16, u16),
+    rounds: u16,
     time_left: Duration,
-    /// The bound and the mean, to about an eighth of an octave.
-    loss: (u32, u32),
+    /// The bound and the present loss, to about an eighth of an octave.
+    loss: [u32; 2],
     price: Option<u8>,
     acked: u64,
 }
@@ -44,26 +44,25 @@ impl Session {
         (miss, expected_cost(policy, situation, loss, &later))
     }
 
-    /// Probability of a miss of one block, remembered from the last one of its kind.
+    /// The prediction made last, if it was for the same.
+    pub(super) fn remembered_miss(&self, key: &PredictionKey) -> Option<f64> {
+        let (last, miss) = self.traffic.prediction.as_ref()?;
+        (last == key).then_some(*miss)
+    }
+
+    /// Probability of a miss of one block, remembered as the one for `key`.
     pub(super) fn predict_miss(
         &mut self,
+        key: PredictionKey,
         situation: &Situation,
-        miss_target: f32,
-        shared: &Shared<'_>,
+        policy: &dyn Policy,
     ) -> f64 {
-        let policy = shared.config.policies.policy(miss_target);
-        let key = self.prediction_key(situation, policy);
-        match self.traffic.prediction.filter(|(last, _)| *last == key) {
-            Some((_, miss)) => miss,
-            None => {
-                let (first, later) = self.on_time_by_round(situation);
-                let loss = self.expected_loss(situation);
-                let late = late_by_loss(policy, situation, loss, &later);
-                let miss = 1.0 - first * (1.0 - late);
-                self.traffic.prediction = Some((key, miss));
-                miss
-            }
-        }
+        let (first, later) = self.on_time_by_round(situation);
+        let loss = self.expected_loss(situation);
+        let late = late_by_loss(policy, situation, loss, &later);
+        let miss = 1.0 - first * (1.0 - late);
+        self.traffic.prediction = Some((key, miss));
+        miss
     }
 
     /// With what a prediction reckons: with a price, as the policy does, the present loss.
@@ -74,24 +73,27 @@ impl Session {
         }
     }
 
-    fn prediction_key(&self, situation: &Situation, policy: &dyn Policy) -> PredictionKey {
+    /// What a prediction for a block of so many source symbols is made for.
+    pub(super) fn prediction_key(
+        &self,
+        policy: &dyn Policy,
+        source_symbols: u8,
+        rounds: u16,
+        time_left: Duration,
+        price: Option<Price>,
+    ) -> PredictionKey {
         // A new look at every packet of a young session, and at every 32nd later: what has been seen of the path then changes
         // little from one to the next. A change of the loss shows in the key itself.
         let acked = self.largest_acked.unwrap_or(0);
+        let loss = [self.path.loss.upper_bound(), self.path.level.mean()];
         PredictionKey {
             policy: core::ptr::from_ref(policy).cast::<()>() as usize,
-            source_symbols: situation.source_symbols,
-            rounds: (
-                situation.rounds_left.min(ROUNDS_ALIKE),
-                situation.rounds_planned.min(ROUNDS_ALIKE),
-            ),
-            time_left: situation.time_left,
-            loss: (
-                situation.loss.to_bits() >> 20,
-                (self.expected_loss(situation) as f32).to_bits() >> 20,
-            ),
+            source_symbols,
+            rounds: rounds.min(ROUNDS_ALIKE),
+            time_left,
+            loss: loss.map(|loss| loss.to_bits() >> 20),
             // To half an octave.
-            price: situation.price.map(|price| (2.0 * price.log2()) as u8),
+            price: price.map(|price| (2.0 * price.log2()) as u8),
             acked: if acked < 256 { acked } else { acked | 31 },
         }
     }
