@@ -174,8 +174,7 @@ impl Policy for Steered {
         };
         let pace = state.pace();
         let (rounds_left, look_again) = (pace.rounds, pace.wait);
-        let is_silent = situation.unaccounted > 0 && situation.feedback_missing > 0.0;
-        let symbols = if is_silent {
+        let symbols = if situation.is_silent() {
             state.in_silence(rounds_left, self.miss_target)
         } else {
             state.symbols(rounds_left)

@@ -10,6 +10,8 @@ use crate::{Price, Situation, chance, only_answers_missing};
 const DOUBTED_MISSES: f64 = 0.25;
 /// Shares of lost answers below this make no difference.
 const NOTABLE: f32 = 1e-3;
+/// Where it is less likely that only the answers are missing, a silence is a loss, and the tables decide: what they lead to is reckoned with.
+const DOUBTFUL: f32 = 0.1;
 /// With more rounds, what a lost answer leads to is below all targets.
 const ROUNDS_MAX: u16 = 4;
 
@@ -18,6 +20,11 @@ impl Situation {
     pub(crate) fn is_intricate(&self) -> bool {
         let may_hurry = self.late_if_hurried[0] < HURRIED_LATE_MAX;
         self.burst.is_notable() || self.loses_answers(self.rounds_left) || may_hurry
+    }
+
+    /// Whether nobody has answered, and that may not mean a loss.
+    pub(super) fn is_silent(&self) -> bool {
+        self.unaccounted > 0 && self.feedback_missing > DOUBTFUL
     }
 
     fn loses_answers(&self, rounds: u16) -> bool {

@@ -20,12 +20,31 @@ struct Largest {
     took: Option<Duration>,
 }
 
+/// What an acknowledgement tells about when packets arrived.
+#[derive(Clone, Copy)]
+struct Stamps {
+    /// If the largest is newly acknowledged.
+    largest: Option<Largest>,
+    /// Packets before this one had not arrived when it was acknowledged: those that have now were overtaken, and answered at once.
+    overtaken_below: u64,
+    /// By the peer's clock, when it left.
+    left_at_us: u32,
+    /// One delay is learned of each acknowledgement: more would make moments in which more arrives count for more.
+    gave_delay: bool,
+}
+
 impl Session {
     pub(super) fn handle_ack(&mut self, now: Instant, ack: &Ack, shared: &mut Shared<'_>) {
         let Some(largest) = ack.ranges.largest() else {
             return;
         };
         let largest_info = self.take_timestamps(now, largest, ack);
+        let mut stamps = Stamps {
+            largest: largest_info,
+            gave_delay: largest_info.is_some(),
+            overtaken_below: self.largest_acked.unwrap_or(0),
+            left_at_us: ack.received_at.wrapping_add(ack.delay_us),
+        };
         self.largest_acked = self.largest_acked.max(Some(largest));
         let mut touched = core::mem::take(shared.touched);
         touched.clear();
@@ -37,7 +56,7 @@ impl Session {
             self.break_silence(now, seen_to..first.min(known.end), &mut touched);
             seen_to = last + 1;
             for number in first.max(known.start)..(last + 1).min(known.end) {
-                is_news |= self.on_packet_acked(now, number, largest_info, &mut touched, shared);
+                is_news |= self.on_packet_acked(now, number, &mut stamps, &mut touched, shared);
             }
         }
         if is_news {
@@ -90,7 +109,7 @@ impl Session {
         &mut self,
         now: Instant,
         number: u64,
-        largest: Option<Largest>,
+        stamps: &mut Stamps,
         touched: &mut alloc::vec::Vec<u64>,
         shared: &mut Shared<'_>,
     ) -> bool {
@@ -110,6 +129,12 @@ impl Session {
             .is_some_and(|since| packet.sent_at >= since)
         {
             self.liveness.losses_since = None;
+        }
+        let overtaken = self.overtaken(now, number, packet.sent_at, stamps);
+        if let Some(took) = overtaken.filter(|_| packet.sent_at >= self.path.began)
+            && !core::mem::replace(&mut stamps.gave_delay, true)
+        {
+            self.path.owd.record(took);
         }
         if packet.is_probe {
             self.path.mtu.on_acked(number, now);
@@ -159,16 +184,37 @@ impl Session {
             if number >= block.flight_from {
                 block.flight_acked = true;
             }
-            let is_complete = block.is_complete();
+            let (is_complete, slot) = (block.is_complete(), block.message);
+            if state != PacketState::Outstanding
+                && let Some(message) = self.traffic.outbox.message_mut(slot)
+            {
+                // What became of the message is not for this loss.
+                message.lost_symbols = message.lost_symbols.saturating_sub(1);
+            }
             if touched.last() != Some(&symbol.block) {
                 touched.push(symbol.block);
             }
             if is_complete {
-                let (arrival, bound) = self.arrival(now, packet.sent_at, largest);
+                let (arrival, bound) = self.arrival(now, packet.sent_at, overtaken, stamps);
                 self.finish_block(now, symbol.block, arrival, bound, shared);
             }
         }
         true
+    }
+
+    /// How long a packet took that a later one had overtaken.
+    fn overtaken(
+        &self,
+        now: Instant,
+        number: u64,
+        sent_at: Instant,
+        stamps: &Stamps,
+    ) -> Option<Duration> {
+        if number >= stamps.overtaken_below {
+            return None;
+        }
+        let took = self.clock.one_way_delay(sent_at, stamps.left_at_us);
+        took.filter(|took| *took <= now.since(sent_at))
     }
 
     /// When a packet arrived, in our time, and how well that is known.
@@ -176,16 +222,20 @@ impl Session {
         &self,
         now: Instant,
         sent_at: Instant,
-        largest: Option<Largest>,
+        overtaken: Option<Duration>,
+        stamps: &Stamps,
     ) -> (Instant, Duration) {
         let residual = self
             .clock
             .residual(now)
             .unwrap_or_else(|| self.path.rtt.min() / 2);
+        if let Some(took) = overtaken {
+            return (sent_at + took, residual);
+        }
         let Some(Largest {
             sent_at: newest,
             took: Some(took),
-        }) = largest
+        }) = stamps.largest
         else {
             // No timestamp for it: it arrived at some time before its acknowledgement did.
             let early = sent_at + self.path.owd.min();

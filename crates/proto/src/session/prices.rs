@@ -8,6 +8,8 @@ use crate::stream::{MissReason, Outcome, PromiseGroup, StreamId};
 
 /// Messages over which it is learned whether they are held back.
 const HELD_MESSAGES: f32 = 16.0;
+/// One of them by itself changes nothing: the price is found without regard to it, and would be missed by.
+const HELD_ALONE: f32 = 1.0 / HELD_MESSAGES;
 /// Octaves that a miss is worth less where every message is held back.
 const HELD_OCTAVES: f32 = 12.0;
 
@@ -50,7 +52,8 @@ impl Session {
             }
         };
         // Where messages wait for each other, what one gets more than it needs makes others late.
-        let octaves = HELD_OCTAVES * self.traffic.held_share;
+        let held = (self.traffic.held_share - HELD_ALONE).max(0.0);
+        let octaves = HELD_OCTAVES * held / (1.0 - HELD_ALONE);
         Some(Price::from_log2(price.log2() - octaves))
     }
 
