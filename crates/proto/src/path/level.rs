@@ -23,8 +23,10 @@ const MOVED_MAX: f32 = 1.32;
 const MOVED_LOSSES: f32 = 100.0;
 /// Levels beyond so many times the mean loss count as if they were there.
 const UNSURE_MAX: f32 = 2.0;
+/// Higher powers than this are as good as this.
+const POWER_MAX: u32 = 8;
 /// More losses than this are not told apart.
-const LOSSES_MAX: u32 = 4;
+const LOSSES_MAX: f32 = 64.0;
 /// Where the highest level lies at most.
 const LOSS_MAX: f32 = 0.6;
 /// How often a session's mean loss is nearest to each level, in 1,000: of the 1,577 sessions in the Gilbert parameters of
@@ -111,27 +113,35 @@ impl LossLevel {
     /// Over several rounds the path may turn bad: the loss whose `rounds`th power is the probability that as many rounds all lose a packet.
     /// And while it is not known which level it is, as many losses count as it takes for a miss, over levels up to [`UNSURE_MAX`] times the
     /// mean (the few that are far worse would count for all else).
-    pub(crate) fn for_misses(&self, miss_target: f32, rounds: u16) -> f32 {
+    pub(crate) fn for_misses(&self, miss_target: f32, rounds: u16, source_symbols: u8) -> f32 {
         let mean = self.mean();
         let turning = match rounds {
             0 | 1 => mean,
             2 => self.power_mean(2, 1.0),
             _ => self.power_mean(3, 1.0),
         };
-        let losses = losses_of_a_miss(miss_target, mean.clamp(LOSS[0], 0.9));
-        turning.max(self.power_mean(losses, UNSURE_MAX * mean))
+        // After the first round few are missing.
+        let symbols = if rounds > 1 { 1 } else { source_symbols };
+        let power = power_of_a_miss(miss_target, mean.clamp(LOSS[0], 0.9), symbols);
+        turning.max(self.power_mean(power, UNSURE_MAX * mean))
     }
 
-    /// The root of the mean power (1..=4) of the loss, of which no more than `most` counts.
+    /// The root of the mean power of the loss, of which no more than `most` counts.
     fn power_mean(&self, power: u32, most: f32) -> f32 {
         let square = |x: f32| x * x;
         match power {
             0 | 1 => self.expect(|loss| loss.min(most)),
             2 => libm::sqrtf(self.expect(|loss| square(loss.min(most)))),
             3 => libm::cbrtf(self.expect(|loss| square(loss.min(most)) * loss.min(most))),
-            _ => {
+            4 => {
                 let mean = self.expect(|loss| square(square(loss.min(most))));
                 libm::sqrtf(libm::sqrtf(mean))
+            }
+            _ => {
+                // Of the share of the most that counts: the powers would be too small for numbers.
+                let power = power.min(POWER_MAX);
+                let mean = self.expect(|loss| powi((loss / most).min(1.0), power));
+                most * libm::powf(mean, 1.0 / power as f32)
             }
         }
     }
@@ -181,6 +191,10 @@ impl LossLevel {
     }
 }
 
+fn powi(base: f32, power: u32) -> f32 {
+    (1..power).fold(base, |product, _| product * base)
+}
+
 /// The sum, in an order that lets several be added at once.
 fn sum(mut terms: [f32; LEVELS]) -> f32 {
     let mut half = LEVELS / 2;
@@ -194,16 +208,18 @@ fn sum(mut terms: [f32; LEVELS]) -> f32 {
     terms[0]
 }
 
-/// How many losses in a row are about as rare as a miss, where one has probability `loss`: 1 + ln(target) / ln(loss), rounded.
-fn losses_of_a_miss(miss_target: f32, loss: f32) -> u32 {
-    // The root of the loss, times the loss, times the loss again: where it is rounded up.
-    let mut rarer = libm::sqrtf(loss);
-    let mut losses = 1;
-    while losses < LOSSES_MAX && miss_target <= rarer {
-        rarer *= loss;
-        losses += 1;
+/// By which power of the loss the misses grow, where so many source symbols have one flight with as much redundancy as makes misses
+/// rare enough: the binomial tail is next to its first term, of losses one more than there are repair symbols.
+fn power_of_a_miss(miss_target: f32, loss: f32, source_symbols: u8) -> u32 {
+    let k = f32::from(source_symbols);
+    let (mut losses, mut miss) = (1.0, k * loss);
+    while losses < LOSSES_MAX && miss > miss_target {
+        miss *= loss * (k + losses) / (losses + 1.0);
+        losses += 1.0;
     }
-    losses
+    let expected = loss * (k + losses - 1.0);
+    let power = (losses - expected) / (1.0 - loss);
+    (power.max(0.0) + 0.5) as u32
 }
 
 /// How likely a packet is lost, or arrives, at a level: a number, and what is to be added for each of its loss.
@@ -287,11 +303,11 @@ mod tests {
     #[test]
     fn what_is_not_known_for_sure_weighs_more_where_misses_are_rare() {
         let level = unknown();
-        assert!(level.for_misses(0.001, 1) > 1.05 * level.mean());
-        assert!(level.for_misses(0.001, 2) > 2.0 * level.mean());
+        assert!(level.for_misses(0.001, 1, 1) > 1.05 * level.mean());
+        assert!(level.for_misses(0.001, 2, 1) > 2.0 * level.mean());
         let mut settled = unknown();
         pass(&mut settled, 0, 200_000, 50);
-        assert!(settled.for_misses(0.001, 1) < 1.15 * settled.mean());
+        assert!(settled.for_misses(0.001, 1, 1) < 1.15 * settled.mean());
     }
 
     #[test]

@@ -148,7 +148,7 @@ impl Session {
         // The last round begins when those before have waited their time.
         let before = round_time.saturating_mul(u32::from(rounds.saturating_sub(1)));
         Situation {
-            loss_mean: self.path.level.for_misses(miss_target, rounds),
+            loss_mean: self.path.level.for_misses(miss_target, rounds, source_symbols),
             burst: self.burst(now),
             answers_lost: self.path.unanswered.mean() as f32,
             on_time: self.path.on_time(time_left.saturating_sub(before)) as f32,
