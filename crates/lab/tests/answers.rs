@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use punctual_lab::channel::{DelayModel, GammaDelay, LossModel, PathSpec, RttSplit};
 use punctual_lab::simulate::{PolicyResult, SimulateOptions, simulate};
+use punctual_lab::stats::Summary;
 
 /// 2 % of packets are lost on the way out, and a share of the answers on the way back, at a round trip of 60 ms; messages of four symbols.
 fn play(answers_lost: f64, deadline_ms: u64, interval_ms: u64) -> PolicyResult {
@@ -58,6 +59,13 @@ fn lost_answers_are_not_learned_as_bursts() {
 /// Method: round trips of 60 ms that take up to three times as long, and messages of one symbol with 210 ms.
 #[test]
 fn a_wandering_delay_does_not_cost_a_round() {
+    let summary = wander(0.02, Duration::from_millis(210));
+    assert!(summary.late_share_95.low <= 0.001, "{summary:?}");
+    assert!(summary.recovery_overhead < 0.08, "{summary:?}");
+}
+
+/// Messages of one symbol over round trips of 60 ms on average, of which each direction varies by 15 ms.
+fn wander(loss: f64, deadline: Duration) -> Summary {
     let ms = Duration::from_millis;
     let mut network = PathSpec::fixed("a test", ms(60), RttSplit::EVEN);
     let wandering = GammaDelay::fit(ms(15), ms(30), ms(15)).expect("it can be fitted");
@@ -66,19 +74,50 @@ fn a_wandering_delay_does_not_cost_a_round() {
         let channel = std::sync::Arc::make_mut(way);
         channel.delay = DelayModel::Gamma(wandering.clone());
     }
-    std::sync::Arc::make_mut(&mut network.forward).loss = LossModel::Uniform(0.02);
+    std::sync::Arc::make_mut(&mut network.forward).loss = LossModel::Uniform(loss);
     let options = SimulateOptions {
         symbols: Some(1),
         message_bytes: 1000,
         sessions: 20,
         messages: 40_000,
         interval: ms(50),
-        ..SimulateOptions::new(network, ms(210))
+        ..SimulateOptions::new(network, deadline)
     };
-    let summary = simulate(&options, |_| {})
+    simulate(&options, |_| {})
         .expect("sessions begin")
         .remove(0)
-        .summary;
-    assert!(summary.late_share_95.low <= 0.001, "{summary:?}");
-    assert!(summary.recovery_overhead < 0.08, "{summary:?}");
+        .summary
+}
+
+/// A regression: of packets that later ones had overtaken no delay was learned (so the predicted share was a third of what was late), and they
+/// stayed losses of their messages after they had arrived (34 % of redundancy against them).   Method: nothing is lost, and a delay that
+/// wanders makes more than one message in a hundred late.
+#[test]
+fn what_is_overtaken_is_late_and_not_lost() {
+    let summary = wander(0.0, Duration::from_millis(80));
+    assert!(summary.late_share > 0.01, "{summary:?}");
+    assert!(summary.recovery_overhead < 0.05, "{summary:?}");
+    let predicted = summary.predicted_late_share.expect("all have a deadline");
+    let (low, high) = (0.8 * summary.late_share, 1.2 * summary.late_share);
+    assert!((low..high).contains(&predicted), "{summary:?}");
+}
+
+/// A regression: each message that the window held back for a moment lowered what a miss is worth to all, and silences that were losses
+/// nearly for sure were still doubted: 0.15 % late where 0.1 were asked.   Method: 20 % loss, three rounds, four symbols.
+#[test]
+fn a_lone_held_message_and_an_unlikely_doubt_change_no_price() {
+    let mut network = PathSpec::fixed("a test", Duration::from_millis(60), RttSplit::EVEN);
+    std::sync::Arc::make_mut(&mut network.forward).loss = LossModel::Uniform(0.2);
+    let options = SimulateOptions {
+        symbols: Some(4),
+        message_bytes: 4000,
+        sessions: 10,
+        messages: 200_000,
+        interval: Duration::from_millis(50),
+        ..SimulateOptions::new(network, Duration::from_millis(210))
+    };
+    let result = simulate(&options, |_| {})
+        .expect("sessions begin")
+        .remove(0);
+    assert!(result.summary.late_share < 0.0013, "{:?}", result.summary);
 }

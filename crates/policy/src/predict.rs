@@ -23,7 +23,7 @@ const NEGLIGIBLE: f64 = 1e-18;
 ///
 /// Each symbol of the i-th round (from 0) arrives in time with probability `(1 - loss_mean) * on_time[i]`; entries that the
 /// slice lacks count as 1. Decisions see `first` with deficit, rounds, sent and time moved on, and all symbols accounted for. For a
-/// mixed policy this is the prediction for the message's own draw. Of a policy that counts source symbols, repair symbols of
+/// mixed policy this is the prediction for the message's own draw. What a flight after the last round saves is subtracted at the end. Of a policy that counts source symbols, repair symbols of
 /// earlier rounds are of no use: a receiver that keeps them does a little better.
 #[must_use]
 pub fn predict(
@@ -90,7 +90,7 @@ pub fn predict(
     }
     let miss: f64 = before[1..=deficit_max].iter().sum();
     Prediction {
-        miss: miss + dropped,
+        miss: (miss + dropped) * (1.0 - first.saved_at_last()),
         symbols,
     }
 }

@@ -46,6 +46,9 @@ pub struct Situation {
     pub price: Option<Price>,
     /// Probability that a symbol sent in the last of the rounds left arrives in time, if it is not lost.
     pub on_time: f32,
+    /// Probability that a symbol sent when the rounds left are over arrives in time nevertheless: there is one more flight, and a miss is one only
+    /// where that is late too.
+    pub last_chance: f32,
     /// Probability that of the unaccounted symbols the feedback is late or lost, and not they themselves.
     pub feedback_missing: f32,
     /// Probability that a flight that arrives is not answered in time, nor is anything after it.
@@ -88,6 +91,7 @@ impl Situation {
             },
             price: None,
             on_time: 1.0,
+            last_chance: 0.0,
             feedback_missing: 0.0,
             answers_lost: 0.0,
             late_if_hurried: [1.0; 2],
@@ -123,6 +127,13 @@ impl Situation {
             late_if_hurried: [1, 2].map(|more| late_with(self.rounds_left.saturating_add(more))),
             ..self
         }
+    }
+
+    /// Share of the blocks that rounds have not saved which a flight after them still does.
+    pub(crate) fn saved_at_last(&self) -> f64 {
+        let together = f64::from(self.burst.correlation).clamp(0.0, 1.0);
+        let arrives = (1.0 - chance::loss_within_bounds(self.loss_mean)) * (1.0 - together);
+        f64::from(self.last_chance).clamp(0.0, 1.0) * arrives
     }
 
     /// The situation after a round that waited so long, and changed nothing else.

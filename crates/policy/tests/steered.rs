@@ -214,6 +214,30 @@ fn silence_is_not_total_loss() {
     );
 }
 
+/// Goal: the deadline is no cliff: what a flight after the last round may still save is not paid for in the rounds.   Method: rising shares
+/// of such flights that come in time.
+#[test]
+fn a_last_chance_makes_misses_rarer_and_redundancy_less() {
+    let policy = steered(1e-3);
+    let mut before: Option<(f32, u16)> = None;
+    for last_chance in [0.0, 0.5, 0.9, 1.0] {
+        let situation = Situation {
+            price: Some(Price::from_log2(8.0)),
+            last_chance,
+            ..Situation::first(4, 1, 0.05)
+        };
+        let miss = policy.miss_at_price(&situation).expect("there are tables");
+        let symbols = policy.decide(&situation).symbols;
+        if let Some((miss_before, symbols_before)) = before {
+            assert!(symbols < symbols_before || miss < miss_before);
+            assert!(symbols <= symbols_before);
+        }
+        before = Some((miss, symbols));
+    }
+    // Where the flight after it is sure to be in time, a miss of this one costs next to nothing.
+    assert!(before.is_some_and(|(_, symbols)| symbols <= 5));
+}
+
 /// A regression: where next to nothing is lost a miss is worth next to nothing; with bursts, one chance in a thousand that only the answer was
 /// missing was then enough to send nothing in the last round.
 #[test]

@@ -10,7 +10,7 @@
 //!
 //! - It decides with the expected loss, not with an upper bound: steering answers for what the estimate gets wrong.
 //! - A miss that symbols cannot prevent is not paid for: the price counts as far as symbols arrive in time at all
-//!   ([`Situation::on_time`]).
+//!   ([`Situation::on_time`]), and as far as no flight after the last round could still save it ([`Situation::last_chance`]).
 //! - Silence is not total loss ([`Situation::feedback_missing`], research/fec.md, E3): symbols that nobody has answered for count as
 //!   arrived as far as it is likelier that the answer is late or lost, and the round may pass without sending.
 //! - Waiting is a choice (research/fec.md, E4): a round lasts as long as the deadline leaves time for the rounds that are worth
@@ -118,10 +118,11 @@ impl Steered {
             let (_, lost_when_good) = situation.burst.moments(f64::from(situation.loss_mean));
             SHELF.get(grid::loss_index(lost_when_good as f32, situation.draw))
         });
+        let counted = situation.on_time * (1.0 - situation.saved_at_last()) as f32;
         Some(State {
             table,
             in_good: in_good.flatten().unwrap_or(table),
-            price: self.price(table, situation).discounted(situation.on_time),
+            price: self.price(table, situation).discounted(counted),
             situation,
         })
     }
@@ -215,7 +216,8 @@ impl Policy for Steered {
         if situation.is_intricate() {
             return Some(state.miss_answered_or_not(self.miss_target) as f32);
         }
-        Some(state.miss(situation.rounds_left, u16::from(situation.deficit)) as f32)
+        let miss = state.miss(situation.rounds_left, u16::from(situation.deficit));
+        Some((miss * (1.0 - situation.saved_at_last())) as f32)
     }
 }
 

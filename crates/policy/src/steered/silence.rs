@@ -109,11 +109,18 @@ impl State<'_> {
         } else {
             self.miss(rounds, u16::from(situation.deficit))
         };
+        // What is hurried leaves no time for a flight after it.
+        let missed = if is_hurried {
+            1.0
+        } else {
+            1.0 - situation.saved_at_last()
+        };
         if !is_hurried && !situation.loses_answers(rounds) {
-            return answered;
+            return missed * answered;
         }
         let come = (1.0 - f64::from(situation.answers_lost)) * (1.0 - f64::from(pace.late));
-        come * answered + (1.0 - come) * self.miss_unanswered(rounds, 1.0 - come, miss_target)
+        let unanswered = self.miss_unanswered(rounds, 1.0 - come, miss_target);
+        missed * (come * answered + (1.0 - come) * unanswered)
     }
 
     /// Probability of a miss of a message whose first flight arrives like any other, and whose answers do not come, as they do not with

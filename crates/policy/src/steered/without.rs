@@ -64,7 +64,7 @@ impl Part {
                     ..seen.burst
                 };
             }
-            Self::Arrival => seen.on_time = 1.0,
+            Self::Arrival => (seen.on_time, seen.last_chance) = (1.0, 0.0),
             Self::Silence => {
                 (seen.unaccounted, seen.feedback_missing) = (0, 0.0);
                 seen.answers_lost = 0.0;

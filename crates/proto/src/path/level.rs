@@ -133,10 +133,6 @@ impl LossLevel {
             0 | 1 => self.expect(|loss| loss.min(most)),
             2 => libm::sqrtf(self.expect(|loss| square(loss.min(most)))),
             3 => libm::cbrtf(self.expect(|loss| square(loss.min(most)) * loss.min(most))),
-            4 => {
-                let mean = self.expect(|loss| square(square(loss.min(most))));
-                libm::sqrtf(libm::sqrtf(mean))
-            }
             _ => {
                 // Of the share of the most that counts: the powers would be too small for numbers.
                 let power = power.min(POWER_MAX);
@@ -219,7 +215,7 @@ fn power_of_a_miss(miss_target: f32, loss: f32, source_symbols: u8) -> u32 {
     }
     let expected = loss * (k + losses - 1.0);
     let power = (losses - expected) / (1.0 - loss);
-    (power.max(0.0) + 0.5) as u32
+    (power.max(1.0) + 0.5) as u32
 }
 
 /// How likely a packet is lost, or arrives, at a level: a number, and what is to be added for each of its loss.
@@ -303,11 +299,21 @@ mod tests {
     #[test]
     fn what_is_not_known_for_sure_weighs_more_where_misses_are_rare() {
         let level = unknown();
-        assert!(level.for_misses(0.001, 1, 1) > 1.05 * level.mean());
+        assert!(level.for_misses(0.0001, 1, 1) > 1.05 * level.mean());
         assert!(level.for_misses(0.001, 2, 1) > 2.0 * level.mean());
         let mut settled = unknown();
         pass(&mut settled, 0, 200_000, 50);
         assert!(settled.for_misses(0.001, 1, 1) < 1.15 * settled.mean());
+    }
+
+    /// k = 16 at 10 %: ten of 25 lost are a miss where 2.5 are expected.
+    #[test]
+    fn misses_grow_with_a_power_of_the_loss() {
+        assert_eq!(power_of_a_miss(0.0011, 0.1, 1), 3);
+        assert_eq!(power_of_a_miss(0.001, 0.02, 4), 3);
+        assert_eq!(power_of_a_miss(0.001, 0.1, 16), 8);
+        assert_eq!(power_of_a_miss(0.001, 1e-4, 1), 1);
+        assert_eq!(power_of_a_miss(0.5, 0.9, 64), 1);
     }
 
     #[test]

@@ -321,8 +321,7 @@ impl Session {
         let policy = shared.config.policies.policy(options.miss_target());
         let price = self.price(stream, options.miss_target(), shared);
         let Plan { cut, rounds } = &intent.plan;
-        let key =
-            self.prediction_key(policy, cut.source_symbols, *rounds, intent.time_left, price);
+        let key = self.prediction_key(policy, cut.source_symbols, *rounds, intent.time_left, price);
         let miss = self.remembered_miss(&key).unwrap_or_else(|| {
             let situation = self.first_situation(now, stream, &intent, options, shared);
             self.predict_miss(key, &situation, policy)

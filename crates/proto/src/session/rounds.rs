@@ -147,11 +147,16 @@ impl Session {
         let slack = self.path.slack(time_left, self.clock_margin(now));
         // The last round begins when those before have waited their time.
         let before = round_time.saturating_mul(u32::from(rounds.saturating_sub(1)));
+        let after_all = before + round_time;
         Situation {
-            loss_mean: self.path.level.for_misses(miss_target, rounds, source_symbols),
+            loss_mean: self
+                .path
+                .level
+                .for_misses(miss_target, rounds, source_symbols),
             burst: self.burst(now),
             answers_lost: self.path.unanswered.mean() as f32,
             on_time: self.path.on_time(time_left.saturating_sub(before)) as f32,
+            last_chance: self.path.on_time(time_left.saturating_sub(after_all)) as f32,
             time_left,
             slack,
             round_time,
