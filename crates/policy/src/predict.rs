@@ -23,8 +23,8 @@ const NEGLIGIBLE: f64 = 1e-18;
 ///
 /// Each symbol of the i-th round (from 0) arrives in time with probability `(1 - loss_mean) * on_time[i]`; entries that the
 /// slice lacks count as 1. Decisions see `first` with deficit, rounds, sent and time moved on, and all symbols accounted for. For a
-/// mixed policy this is the prediction for the message's own draw. What a flight after the last round saves is subtracted at the end. Of a policy that counts source symbols, repair symbols of
-/// earlier rounds are of no use: a receiver that keeps them does a little better.
+/// mixed policy this is the prediction for the message's own draw. What a flight after the last round saves is taken off at the end. Of a policy
+/// that counts source symbols, repair symbols of earlier rounds are of no use: a receiver that keeps them does a little better.
 #[must_use]
 pub fn predict(
     policy: &dyn Policy,

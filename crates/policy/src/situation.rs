@@ -133,7 +133,12 @@ impl Situation {
     pub(crate) fn saved_at_last(&self) -> f64 {
         let together = f64::from(self.burst.correlation).clamp(0.0, 1.0);
         let arrives = (1.0 - chance::loss_within_bounds(self.loss_mean)) * (1.0 - together);
-        f64::from(self.last_chance).clamp(0.0, 1.0) * arrives
+        let in_time = if self.last_chance > 0.0 {
+            self.last_chance.min(1.0)
+        } else {
+            0.0
+        };
+        f64::from(in_time) * arrives
     }
 
     /// The situation after a round that waited so long, and changed nothing else.
