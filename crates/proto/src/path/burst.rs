@@ -17,6 +17,11 @@ const CLASSES: usize = 5;
 const MEMORY: f32 = 128.0;
 /// Packets after a loss that agree with what was thought before any was seen.
 const PRIOR: f32 = 4.0;
+/// The same where packets do not leave together: there, what was thought before is that losses are independent, and two that met by
+/// chance must not look like a burst.
+const PRIOR_APART: f32 = 16.0;
+/// Packets after a loss from which on a class of times apart says something of the correlation of packets sent together.
+const ENOUGH: f32 = 8.0;
 /// Share of the packets right after a lost one that are lost, before any was seen. (Paths differ too much to expect more.)
 const PRIOR_TOGETHER: f32 = 0.1;
 
@@ -136,6 +141,14 @@ impl Bursts {
         self.after_loss[class].correlation(loss, prior, PRIOR)
     }
 
+    /// That of packets sent together: at least that of packets apart, since it falls with the time between them. (Of single packets none are
+    /// sent together.)
+    fn correlation_together(&self, loss: f32) -> f32 {
+        let apart = self.after_loss[1..].iter();
+        let apart = apart.map(|after| after.correlation(loss, loss, PRIOR_APART));
+        apart.fold(self.correlation_in(0, loss), f32::max)
+    }
+
     /// The same as it was seen, with next to no prior: where bursts there are, the prior would make them look shorter than they are.
     fn seen_in(&self, class: usize, loss: f32) -> f32 {
         let prior = if class == 0 { 1.0 } else { loss };
@@ -144,12 +157,14 @@ impl Bursts {
 
     /// Correlation of the fates of packets sent together, and the time over which it falls to 1/e.
     pub(crate) fn shape(&self, loss: f32) -> (f32, Duration) {
-        let cautious = self.correlation_in(0, loss);
+        let cautious = self.correlation_together(loss);
         if cautious < NOTABLE {
             // Mostly: then nobody asks for how long.
             return (cautious, Duration::ZERO);
         }
-        let together = self.seen_in(0, loss);
+        let apart = (1..CLASSES).filter(|class| self.after_loss[*class].packets >= ENOUGH);
+        let apart = apart.map(|class| self.seen_in(class, loss));
+        let together = apart.fold(self.seen_in(0, loss), f32::max);
         let (mut weights, mut sum_s, mut at_most_s) = (0.0, 0.0, 1.0_f32);
         for class in 1..CLASSES {
             let after = &self.after_loss[class];
@@ -179,7 +194,7 @@ impl Bursts {
     /// Probability that all of `packets` sent together are lost, if the first is with probability `loss`.
     pub(crate) fn all_lost(&self, packets: u16, loss: f32) -> f64 {
         let together = Burst {
-            correlation: self.correlation_in(0, loss),
+            correlation: self.correlation_together(loss),
             ..Burst::default()
         };
         together.all_lost(f64::from(loss), packets)
@@ -244,5 +259,22 @@ mod tests {
         );
         let independent = 0.02_f64.powi(4);
         assert!(met(1, 20).all_lost(4, 0.02) > 100.0 * independent);
+    }
+
+    /// A regression: of packets that leave one by one, bursts were not seen, since none of them left together with another.
+    #[test]
+    fn bursts_are_seen_by_single_packets() {
+        let mut met = Bursts::default();
+        let lag = Duration::from_millis(50);
+        for after_loss in 0..40 {
+            met.note_after_loss(lag, after_loss % 5 < 3);
+        }
+        let (together, time) = met.shape(0.05);
+        assert!(together > 0.4, "{together}");
+        assert!(time > lag, "{time:?}");
+        let mut met = Bursts::default();
+        met.note_after_loss(lag, true);
+        let (together, _) = met.shape(0.01);
+        assert!(together < NOTABLE, "one may be chance: {together}");
     }
 }
