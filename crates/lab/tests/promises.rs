@@ -291,6 +291,26 @@ fn a_forecast_is_honest() {
     assert!(tight.symbols_per_source_symbol > easy.symbols_per_source_symbol);
 }
 
+/// A regression: the first message of 16 KB of a session was promised within a round and a half, and its end had to wait a round trip, since no
+/// more than ten packets may leave before something is heard.
+#[test]
+fn a_forecast_knows_the_window() {
+    let mut duo = Duo::connect(4, &path(ms(100), |_| {}));
+    let session = duo.at_client;
+    let mut forecast = |len, within| {
+        duo.world.with_endpoint(duo.client, |endpoint, now| {
+            endpoint
+                .forecast(now, session, len, &SendOptions::within(within))
+                .unwrap()
+                .on_time
+        })
+    };
+    assert!(forecast(4_000, ms(100)) > 0.9);
+    assert!(forecast(20_000, ms(100)) < 1e-6);
+    assert!(forecast(20_000, ms(250)) > 0.9);
+    assert!(forecast(60_000, ms(240)) < 1e-6, "12 KB, 24, 48");
+}
+
 /// Goal: keys are replaced on the way and nobody notices.   Method: every 30 packets, over a path that loses and reorders.
 #[test]
 fn keys_are_replaced_under_way() {

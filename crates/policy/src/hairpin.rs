@@ -142,12 +142,12 @@ impl Policy for Hairpin {
 
 /// Transmissions, this one included, whose symbols can still arrive.
 fn layers_left(situation: &Situation) -> u16 {
-    let layer = situation.rtt + situation.rtt_deviation;
+    let layer = situation.timing.rtt + situation.timing.rtt_deviation;
     let layers = if layer.is_zero() {
         // No clock: reports and tests count rounds.
         u128::from(situation.rounds_left)
     } else {
-        situation.time_left.as_nanos() / layer.as_nanos()
+        situation.timing.time_left.as_nanos() / layer.as_nanos()
     };
     layers.clamp(1, u128::from(LAYERS_MAX)) as u16
 }

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use crate::limits::{ROUNDS_MAX, SOURCE_SYMBOLS_MAX};
-use crate::{Action, Burst, Deficit, Policy, Situation, chance};
+use crate::{Action, Burst, Deficit, Hurries, Policy, Situation, chance};
 
 /// One decision of a policy.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -45,7 +45,7 @@ pub fn plan(policy: &dyn Policy, first: &Situation) -> Vec<Step> {
     // A later round is reached when something of the one before was lost.
     let after_loss = Burst {
         was_lost: true,
-        age: first.round_time,
+        age: first.timing.round_time,
         ..first.burst
     };
     let mut now = [Reached::default(); STATES];
@@ -65,13 +65,12 @@ pub fn plan(policy: &dyn Policy, first: &Situation) -> Vec<Step> {
                 deficit: deficit as u8,
                 sent: first.sent.saturating_add(sent),
                 rounds_left: reached.rounds_left,
-                time_left: first.time_left.saturating_sub(at),
-                slack: first.slack.saturating_sub(at),
+                timing: first.timing.after(at),
                 burst: if round == 0 { first.burst } else { after_loss },
-                late_if_hurried: if round == 0 {
-                    first.late_if_hurried
+                hurries: if round == 0 {
+                    first.hurries
                 } else {
-                    [1.0; 2]
+                    Hurries::NONE
                 },
                 ..*first
             };
@@ -84,7 +83,7 @@ pub fn plan(policy: &dyn Policy, first: &Situation) -> Vec<Step> {
                 action,
             });
             let gaps = u32::from(action.symbols.saturating_sub(1));
-            let wait = action.look_again.unwrap_or(situation.round_time);
+            let wait = action.look_again.unwrap_or(situation.timing.round_time);
             let ends = at
                 .saturating_add(action.spacing.saturating_mul(gaps))
                 .saturating_add(wait);
@@ -142,13 +141,16 @@ fn duration(seconds: f64) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Fixed, Retransmit, predict};
+    use crate::{Fixed, Retransmit, Timing, predict};
 
     fn first() -> Situation {
         Situation {
-            round_time: Duration::from_millis(60),
-            slack: Duration::from_millis(150),
-            time_left: Duration::from_millis(180),
+            timing: Timing {
+                round_time: Duration::from_millis(60),
+                slack: Duration::from_millis(150),
+                time_left: Duration::from_millis(180),
+                ..Timing::default()
+            },
             ..Situation::first(4, 3, 0.1)
         }
     }
@@ -164,7 +166,10 @@ mod tests {
         let expected = 1.0 - (1.0 - f64::from(0.1_f32)).powi(4);
         assert!((some_lost - expected).abs() < 1e-12);
         let twice = of_round(2).find(|step| step.situation.deficit == 1);
-        assert_eq!(twice.unwrap().situation.slack, Duration::from_millis(30));
+        assert_eq!(
+            twice.unwrap().situation.timing.slack,
+            Duration::from_millis(30)
+        );
     }
 
     #[test]
@@ -188,9 +193,12 @@ mod tests {
     #[test]
     fn senseless_situations_do_no_harm() {
         let senseless = Situation {
-            round_time: Duration::MAX,
-            time_left: Duration::MAX,
-            slack: Duration::MAX,
+            timing: Timing {
+                round_time: Duration::MAX,
+                time_left: Duration::MAX,
+                slack: Duration::MAX,
+                ..Timing::default()
+            },
             sent: u16::MAX,
             loss_mean: f32::NAN,
             ..Situation::first(u8::MAX, u16::MAX, 0.5)

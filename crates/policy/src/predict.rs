@@ -21,8 +21,8 @@ const NEGLIGIBLE: f64 = 1e-18;
 
 /// Follows `policy` from `first` through its `rounds_left`.
 ///
-/// Each symbol of the i-th round (from 0) arrives in time with probability `(1 - loss_mean) * on_time[i]`; entries that the
-/// slice lacks count as 1. Decisions see `first` with deficit, rounds, sent and time moved on, and all symbols accounted for. For a
+/// Each symbol of the i-th round (from 0) arrives with probability `1 - loss_mean`, and all of its flight are in time with probability
+/// `on_time[i]`, since they share the delay of their moment; entries that the slice lacks count as 1. Decisions see `first` with deficit, rounds, sent and time moved on, and all symbols accounted for. For a
 /// mixed policy this is the prediction for the message's own draw. What a flight after the last round saves is taken off at the end. Of a policy
 /// that counts source symbols, repair symbols of earlier rounds are of no use: a receiver that keeps them does a little better.
 #[must_use]
@@ -42,10 +42,10 @@ pub fn predict(
         if now.rounds_left == 0 {
             break;
         }
-        let arrives = (1.0 - loss_mean) * on_time.get(round).copied().unwrap_or(1.0);
-        let arrives = if arrives > 0.0 { arrives.min(1.0) } else { 0.0 };
+        let arrives = within_bounds(1.0 - loss_mean);
+        let in_time = within_bounds(on_time.get(round).copied().unwrap_or(1.0));
         after[..=deficit_max].fill(0.0);
-        let (mut sent_most, mut likeliest, mut wait) = (0, 0.0, now.round_time);
+        let (mut sent_most, mut likeliest, mut wait) = (0, 0.0, now.timing.round_time);
         for deficit in 1..=deficit_max {
             let probability = before[deficit];
             if probability < NEGLIGIBLE {
@@ -60,10 +60,12 @@ pub fn predict(
                 likeliest = probability;
                 wait = action
                     .look_again
-                    .unwrap_or(now.round_time)
-                    .min(now.round_time);
+                    .unwrap_or(now.timing.round_time)
+                    .min(now.timing.round_time);
             }
             symbols += probability * f64::from(flight);
+            after[deficit] += probability * (1.0 - in_time);
+            let probability = probability * in_time;
             match policy.counts() {
                 Deficit::Rank => {
                     chance::arrivals_below(flight, arrives, deficit as u16, |arrived, chance| {
@@ -84,7 +86,7 @@ pub fn predict(
             }
         }
         core::mem::swap(&mut before, &mut after);
-        (now.unaccounted, now.feedback_missing) = (0, 0.0);
+        (now.answers.unaccounted, now.answers.missing) = (0, 0.0);
         now.sent = now.sent.saturating_add(sent_most);
         now = now.after(wait);
     }
@@ -92,6 +94,15 @@ pub fn predict(
     Prediction {
         miss: (miss + dropped) * (1.0 - first.saved_at_last()),
         symbols,
+    }
+}
+
+/// A probability, whatever it is; 0 if it is no number.
+fn within_bounds(probability: f64) -> f64 {
+    if probability > 0.0 {
+        probability.min(1.0)
+    } else {
+        0.0
     }
 }
 

@@ -2,10 +2,7 @@
 
 use core::time::Duration;
 
-use crate::{Price, chance};
-
-/// Rounds that may be hurried, at most: with three the cost is next to what has to be replaced.
-const HURRIED_ROUNDS_MAX: u16 = 3;
+use crate::{Hurries, Price, chance};
 
 /// How losses depend on each other: bad moments, which last, take all symbols, as in the Gilbert model.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -14,10 +11,49 @@ pub struct Burst {
     pub correlation: f32,
     /// Time between two symbols after which it has fallen to 1/e.
     pub lasts: Duration,
+    /// What is surely left of it after a round, 0..=1: a symbol sent again for a lost one is lost with probability p + `again` (1 - p).
+    pub again: f32,
     /// Whether the newest packet heard of was lost, and how long ago it was sent.
     pub was_lost: bool,
     /// See `was_lost`.
     pub age: Duration,
+}
+
+/// Time left, and what a round takes of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Timing {
+    /// Time left until the deadline.
+    pub time_left: Duration,
+    /// Time left in which a symbol can be sent that still arrives in time, if it takes no longer than most.
+    pub slack: Duration,
+    /// Time after which missing feedback means loss.
+    pub round_time: Duration,
+    /// Smoothed round-trip time and its mean deviation, both as in RFC 9002 section 5.3; zero when nothing is known.
+    pub rtt: Duration,
+    /// See `rtt`.
+    pub rtt_deviation: Duration,
+}
+
+impl Timing {
+    /// The same so much later.
+    pub(crate) const fn after(&self, passed: Duration) -> Self {
+        Self {
+            time_left: self.time_left.saturating_sub(passed),
+            slack: self.slack.saturating_sub(passed),
+            ..*self
+        }
+    }
+}
+
+/// What the peer has answered for, and whether that can be relied on.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Answers {
+    /// Symbols sent that are neither acknowledged nor known to be lost.
+    pub unaccounted: u16,
+    /// Probability that of the unaccounted symbols the feedback is late or lost, and not they themselves.
+    pub missing: f32,
+    /// Probability that a flight that arrives is not answered in time, nor is anything after it.
+    pub lost: f32,
 }
 
 /// What a policy sees when it decides about one block of one message.
@@ -28,8 +64,6 @@ pub struct Situation {
     /// What the policy counts ([`crate::Policy::counts`]), 1..=k: symbols still needed to rebuild the block, or source symbols
     /// that are not acknowledged. Symbols on the way are not subtracted.
     pub deficit: u8,
-    /// Symbols sent that are neither acknowledged nor known to be lost.
-    pub unaccounted: u16,
     /// Symbols of the block sent so far; 0 before the first flight.
     pub sent: u16,
     /// Rounds that were available when the first flight was sent. It names the table, and stays as it is for the whole block.
@@ -49,25 +83,14 @@ pub struct Situation {
     /// Probability that a symbol sent when the rounds left are over arrives in time nevertheless: there is one more flight, and a miss is one only
     /// where that is late too.
     pub last_chance: f32,
-    /// Probability that of the unaccounted symbols the feedback is late or lost, and not they themselves.
-    pub feedback_missing: f32,
-    /// Probability that a flight that arrives is not answered in time, nor is anything after it.
-    pub answers_lost: f32,
-    /// Share of answers that come too late if one round more is made of the slack than are left, and if two are; 1 where that is out of the
-    /// question. See [`Situation::with_hurry`].
-    pub late_if_hurried: [f32; 2],
+    /// What has been answered, and whether that can be relied on.
+    pub answers: Answers,
+    /// What more rounds than are left could be made of. See [`Situation::with_hurry`].
+    pub hurries: Hurries,
     /// Uniform over all values, fixed for the message: mixed policies draw with it, once a message.
     pub draw: u32,
-    /// Time left until the deadline.
-    pub time_left: Duration,
-    /// Time left in which a symbol can be sent that still arrives in time, if it takes no longer than most.
-    pub slack: Duration,
-    /// Time after which missing feedback means loss.
-    pub round_time: Duration,
-    /// Smoothed round-trip time and its mean deviation, both as in RFC 9002 section 5.3; zero when nothing is known.
-    pub rtt: Duration,
-    /// See `rtt`.
-    pub rtt_deviation: Duration,
+    /// How much time there is, and what a round takes of it.
+    pub timing: Timing,
 }
 
 impl Situation {
@@ -77,7 +100,6 @@ impl Situation {
         Self {
             source_symbols,
             deficit: source_symbols,
-            unaccounted: 0,
             sent: 0,
             rounds_planned: rounds,
             rounds_left: rounds,
@@ -86,47 +108,38 @@ impl Situation {
             burst: Burst {
                 correlation: 0.0,
                 lasts: Duration::ZERO,
+                again: 0.0,
                 was_lost: false,
                 age: Duration::ZERO,
             },
             price: None,
             on_time: 1.0,
             last_chance: 0.0,
-            feedback_missing: 0.0,
-            answers_lost: 0.0,
-            late_if_hurried: [1.0; 2],
+            answers: Answers {
+                unaccounted: 0,
+                missing: 0.0,
+                lost: 0.0,
+            },
+            hurries: Hurries::NONE,
             draw: 0,
-            time_left: Duration::ZERO,
-            slack: Duration::ZERO,
-            round_time: Duration::ZERO,
-            rtt: Duration::ZERO,
-            rtt_deviation: Duration::ZERO,
+            timing: Timing {
+                time_left: Duration::ZERO,
+                slack: Duration::ZERO,
+                round_time: Duration::ZERO,
+                rtt: Duration::ZERO,
+                rtt_deviation: Duration::ZERO,
+            },
         }
     }
 }
 
 impl Situation {
-    /// How long a round waits for answers where `rounds` of them (at least 2) are to fit into the slack, although most answers that are
-    /// late at all come later: an even share, and an eighth of it for a queue before the last flight.
-    pub(crate) fn hurried_wait(&self, rounds: u16) -> Duration {
-        let share = self.slack / u32::from(rounds.max(2) - 1);
-        share - share / 8
-    }
-
-    /// The situation with what hurrying would cost: `late` tells the share of answers that take longer than a time.
-    #[must_use]
-    pub fn with_hurry(self, late: impl Fn(Duration) -> f32) -> Self {
-        let late_with = |rounds| {
-            if self.slack.is_zero() || rounds > HURRIED_ROUNDS_MAX {
-                1.0
-            } else {
-                late(self.hurried_wait(rounds))
-            }
-        };
-        Self {
-            late_if_hurried: [1, 2].map(|more| late_with(self.rounds_left.saturating_add(more))),
-            ..self
-        }
+    /// Expected loss of symbols that are sent again for lost ones, where that is notably more than of others. (Where losses come in bursts,
+    /// that is reckoned with otherwise.)
+    pub(crate) fn loss_again(&self) -> Option<f32> {
+        let again = self.burst.again * (1.0 - self.loss_mean);
+        let is_more = again > NOTABLY_MORE * self.loss_mean && !self.burst.is_notable();
+        is_more.then_some(self.loss_mean + again)
     }
 
     /// Share of the blocks that rounds have not saved which a flight after them still does.
@@ -143,14 +156,14 @@ impl Situation {
 
     /// The situation after a round that waited so long, and changed nothing else.
     pub(crate) fn after(&self, wait: Duration) -> Self {
-        let slack = self.slack.saturating_sub(wait);
-        let rounds_left = if wait >= self.round_time {
+        let timing = self.timing.after(wait);
+        let rounds_left = if wait >= self.timing.round_time {
             self.rounds_left.saturating_sub(1)
         } else {
             // It was hurried: what is left may be less than a round, and is enough for a flight.
-            let more = slack.as_nanos() / self.round_time.as_nanos().max(1);
+            let more = timing.slack.as_nanos() / self.timing.round_time.as_nanos().max(1);
             let rounds = 1 + u16::try_from(more).unwrap_or(u16::MAX - 1);
-            if slack.is_zero() {
+            if timing.time_left.is_zero() {
                 0
             } else {
                 rounds.min(self.rounds_left)
@@ -158,9 +171,8 @@ impl Situation {
         };
         Self {
             rounds_left,
-            slack,
-            time_left: self.time_left.saturating_sub(wait),
-            late_if_hurried: [1.0; 2],
+            timing,
+            hurries: Hurries::NONE,
             ..*self
         }
     }
@@ -168,6 +180,8 @@ impl Situation {
 
 /// Correlations below this are not worth doing anything for.
 const NOTABLE: f32 = 0.15;
+/// Symbols sent again are lost more often than others if they are by this share.
+const NOTABLY_MORE: f32 = 0.1;
 
 impl Burst {
     /// Probability that so many symbols sent together are all lost, if one is with probability `loss`. 1 for none.

@@ -4,7 +4,9 @@
 use std::time::Duration;
 
 use punctual_policy::solve::{Problem, solve};
-use punctual_policy::{Deficit, Hairpin, ParityPrice, Policy, PolicyKind, Situation, predict};
+use punctual_policy::{
+    Deficit, Hairpin, ParityPrice, Policy, PolicyKind, Situation, Timing, predict,
+};
 
 fn built(k: u8) -> Hairpin {
     let hairpin = Hairpin::new(ParityPrice::PUBLISHED);
@@ -62,9 +64,12 @@ fn layers_come_from_the_time_left() {
     let hairpin = built(4);
     let ms = Duration::from_millis;
     let at = |time_left| Situation {
-        time_left,
-        rtt: ms(90),
-        rtt_deviation: ms(10),
+        timing: Timing {
+            time_left,
+            rtt: ms(90),
+            rtt_deviation: ms(10),
+            ..Timing::default()
+        },
         ..Situation::first(4, 9, 0.1)
     };
     let counted = |layers| hairpin.decide(&Situation::first(4, layers, 0.1));

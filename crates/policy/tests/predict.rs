@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use punctual_policy::solve::{Problem, curve, solve};
 use punctual_policy::{
-    Action, Fixed, Pangolin, Policy, PolicyKind, Retransmit, Situation, expected_cost, predict,
-    predict_miss,
+    Action, Fixed, Pangolin, Policy, PolicyKind, Retransmit, Situation, Timing, expected_cost,
+    predict, predict_miss,
 };
 
 #[test]
@@ -89,8 +89,10 @@ fn as_often_as_blocks_really_miss() {
             for share in on_time {
                 let Action { symbols, .. } = policy.decide(&now);
                 sent += u64::from(symbols);
+                // The symbols of a flight share their delay.
+                let is_in_time = random.share() < share;
                 let arrived = (0..symbols)
-                    .filter(|_| random.share() < 0.85 * share)
+                    .filter(|_| random.share() < 0.85 && is_in_time)
                     .count();
                 now.deficit = now.deficit.saturating_sub(arrived as u8);
                 now.rounds_left -= 1;
@@ -137,7 +139,10 @@ fn decisions_see_time_and_rounds_move_on() {
             "watch"
         }
         fn decide(&self, now: &Situation) -> Action {
-            assert_eq!(now.time_left, now.round_time * u32::from(now.rounds_left));
+            assert_eq!(
+                now.timing.time_left,
+                now.timing.round_time * u32::from(now.rounds_left)
+            );
             assert_eq!(now.sent > 0, now.rounds_left < now.rounds_planned);
             Action::burst(u16::from(now.deficit))
         }
@@ -147,8 +152,11 @@ fn decisions_see_time_and_rounds_move_on() {
     }
     let round_time = Duration::from_millis(10);
     let now = Situation {
-        round_time,
-        time_left: round_time * 4,
+        timing: Timing {
+            round_time,
+            time_left: round_time * 4,
+            ..Timing::default()
+        },
         ..Situation::first(3, 4, 0.5)
     };
     assert!(predict_miss(&Watch, &now, 0.5, &[]) > 0.1);

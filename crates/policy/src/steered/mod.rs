@@ -11,7 +11,7 @@
 //! - It decides with the expected loss, not with an upper bound: steering answers for what the estimate gets wrong.
 //! - A miss that symbols cannot prevent is not paid for: the price counts as far as symbols arrive in time at all
 //!   ([`Situation::on_time`]), and as far as no flight after the last round could still save it ([`Situation::last_chance`]).
-//! - Silence is not total loss ([`Situation::feedback_missing`], research/fec.md, E3): symbols that nobody has answered for count as
+//! - Silence is not total loss ([`crate::Answers::missing`], research/fec.md, E3): symbols that nobody has answered for count as
 //!   arrived as far as it is likelier that the answer is late or lost, and the round may pass without sending.
 //! - Waiting is a choice (research/fec.md, E4): a round lasts as long as the deadline leaves time for the rounds that are worth
 //!   having; fewer and longer ones save what late answers would have sent twice.
@@ -32,6 +32,7 @@ use crate::error::checked_miss_target;
 use crate::limits::{FLIGHT_MAX, SOURCE_SYMBOLS_MAX};
 use crate::{Action, Burst, OutOfRange, Policy, Price, Situation, chance, stopgap};
 use grid::{DEFICITS, PRICES};
+use pace::Pace;
 use spacing::Task;
 use tables::{PriceTable, SHELF};
 pub use without::{Part, Without};
@@ -78,12 +79,23 @@ impl Steered {
             return None;
         }
         let state = self.state(situation)?;
-        let rounds_left = state.pace().rounds;
-        Some(if rounds_left == 1 && state.is_bursty() {
-            state.last_flight().worth(symbols)
-        } else {
-            state.worth(rounds_left, symbols)
-        })
+        let deficit = u16::from(situation.deficit);
+        let Pace {
+            rounds: rounds_left,
+            chance,
+            ..
+        } = state.pace();
+        Some(
+            if let Some(chance) = chance.filter(|_| symbols >= deficit) {
+                state
+                    .by_chance(rounds_left, chance.in_time, symbols..=symbols)
+                    .0
+            } else if rounds_left == 1 && state.is_bursty() {
+                state.last_flight().worth(symbols)
+            } else {
+                state.worth(rounds_left, symbols)
+            },
+        )
     }
 
     /// The price of the situation, or the one at which blocks like this just meet the target.
@@ -113,16 +125,25 @@ impl Steered {
 
     /// The situation with its table and price; `None` while there is no table.
     fn state<'a>(&self, situation: &'a Situation) -> Option<State<'a>> {
-        let table = SHELF.get(grid::loss_index(situation.loss_mean, situation.draw))?;
+        let table_of = |loss| SHELF.get(grid::loss_index(loss, situation.draw));
+        let again = situation.loss_again();
+        // What is sent again is lost more often, now or later.
+        let is_later = situation.sent > 0;
+        let now = again.filter(|_| is_later).and_then(table_of);
+        let table = now.or_else(|| table_of(situation.loss_mean))?;
+        let later = again.filter(|_| !is_later).and_then(table_of);
         let in_good = situation.burst.is_notable().then(|| {
             let (_, lost_when_good) = situation.burst.moments(f64::from(situation.loss_mean));
             SHELF.get(grid::loss_index(lost_when_good as f32, situation.draw))
         });
+        let full_price = self.price(table, situation);
         let counted = situation.on_time * (1.0 - situation.saved_at_last()) as f32;
         Some(State {
             table,
             in_good: in_good.flatten().unwrap_or(table),
-            price: self.price(table, situation).discounted(counted),
+            later: later.unwrap_or(table),
+            price: full_price.discounted(counted),
+            full_price,
             situation,
         })
     }
@@ -175,10 +196,9 @@ impl Policy for Steered {
         };
         let pace = state.pace();
         let (rounds_left, look_again) = (pace.rounds, pace.wait);
-        let symbols = if situation.is_silent() {
-            state.in_silence(rounds_left, self.miss_target)
-        } else {
-            state.symbols(rounds_left)
+        let symbols = match pace.chance {
+            Some(chance) => chance.symbols,
+            None => state.symbols_now(rounds_left, self.miss_target),
         };
         if symbols > 0 && rounds_left == 1 && state.is_bursty() {
             let best = state.last_flight().best();
@@ -239,7 +259,11 @@ struct State<'a> {
     table: &'static PriceTable,
     /// That of the loss in good moments: what repair symbols of a flight that leaves together can be of use against.
     in_good: &'static PriceTable,
+    /// That of the loss of what is sent again.
+    later: &'static PriceTable,
+    /// Discounted by what symbols cannot prevent in the last of the rounds left, or a flight after it still does.
     price: Price,
+    full_price: Price,
     situation: &'a Situation,
 }
 
@@ -256,9 +280,9 @@ impl State<'_> {
             cap: cost_cap(self.situation),
             loss: chance::loss_within_bounds(self.situation.loss_mean),
             burst: self.situation.burst,
-            slack: self.situation.slack,
+            slack: self.situation.timing.slack,
             // Where only the feedback is missing, there is nothing to prevent.
-            price: self.price.symbols() * (1.0 - f64::from(self.situation.feedback_missing)),
+            price: self.price.symbols() * (1.0 - f64::from(self.situation.answers.missing)),
         }
     }
 
@@ -282,7 +306,7 @@ impl State<'_> {
                 age: wait,
                 ..situation.burst
             },
-            slack: (situation.slack).saturating_sub(wait.saturating_mul(between)),
+            slack: (situation.timing.slack).saturating_sub(wait.saturating_mul(between)),
             ..task
         };
         let (bad, lost_when_good) = situation.burst.moments(task.loss);
@@ -291,6 +315,29 @@ impl State<'_> {
         let without = self.miss(rounds, u16::from(situation.deficit));
         let lost_alone = (1.0 - bad) * lost_when_good / task.loss.max(f64::MIN_POSITIVE);
         outlasted + lost_alone * without
+    }
+
+    /// Probability of a miss with all of the rounds left, where what is sent again is lost more often. O(deficit).
+    fn miss_if_sent_again(&self, rounds: u16) -> f64 {
+        let deficit = u16::from(self.situation.deficit).min(DEFICITS as u16);
+        if rounds <= 1 || core::ptr::eq(self.later, self.table) {
+            return self.miss(rounds, deficit);
+        }
+        let later = State {
+            table: self.later,
+            ..*self
+        };
+        let loss = chance::loss_within_bounds(self.situation.loss_mean);
+        let mut miss = 0.0;
+        chance::arrivals_below(
+            self.symbols(rounds),
+            1.0 - loss,
+            deficit,
+            |arrived, chance| {
+                miss += chance * later.miss(rounds - 1, deficit - arrived);
+            },
+        );
+        miss
     }
 
     /// Probability of a miss with this deficit and so many rounds left, where answers are not lost.

@@ -2,9 +2,9 @@
 
 use super::State;
 use super::grid::DEFICITS;
-use super::pace::HURRIED_LATE_MAX;
+use super::pace::Chance;
 use crate::limits::FLIGHT_MAX;
-use crate::{Price, Situation, chance, only_answers_missing};
+use crate::{Answers, Price, Situation, chance, only_answers_missing};
 
 /// Symbols that a target's worth of misses is worth at least, when it has to be decided whether to send anything.
 const DOUBTED_MISSES: f64 = 0.25;
@@ -18,24 +18,31 @@ const ROUNDS_MAX: u16 = 4;
 impl Situation {
     /// Whether what is expected takes more than to look it up: losses come in bursts, answers are lost, or a round may be hurried.
     pub(crate) fn is_intricate(&self) -> bool {
-        let may_hurry = self.late_if_hurried[0] < HURRIED_LATE_MAX;
-        self.burst.is_notable() || self.loses_answers(self.rounds_left) || may_hurry
-    }
-
-    /// Whether nobody has answered, and that may not mean a loss.
-    pub(super) fn is_silent(&self) -> bool {
-        self.unaccounted > 0 && self.feedback_missing > DOUBTFUL
+        self.burst.is_notable()
+            || self.loss_again().is_some()
+            || self.loses_answers(self.rounds_left)
+            || self.may_hurry()
     }
 
     fn loses_answers(&self, rounds: u16) -> bool {
-        self.answers_lost > NOTABLE && (2..=ROUNDS_MAX).contains(&rounds)
+        self.answers.lost > NOTABLE && (2..=ROUNDS_MAX).contains(&rounds)
     }
 }
 
 impl State<'_> {
-    /// What to send after a silence. With rounds to spare, or few losses, the price may be next to nothing, and that is no reason to believe
-    /// that nothing was lost: what is needed goes unless it would not either where a doubt is worth something.
-    pub(super) fn in_silence(&self, rounds_left: u16, miss_target: f64) -> u16 {
+    /// Whether nobody has answered, and that may not mean a loss.
+    pub(super) fn is_doubtful(&self) -> bool {
+        self.situation.answers.unaccounted > 0 && self.situation.answers.missing > DOUBTFUL
+    }
+
+    /// What to send: by the tables, or, where nobody has answered and that may not mean a loss, by the belief about it.
+    ///
+    /// With rounds to spare, or few losses, the price may be next to nothing, and that is no reason to believe that nothing was lost: what is
+    /// needed goes unless it would not either where a doubt is worth something.
+    pub(super) fn symbols_now(&self, rounds_left: u16, miss_target: f64) -> u16 {
+        if !self.is_doubtful() {
+            return self.symbols(rounds_left);
+        }
         let deficit = u16::from(self.situation.deficit);
         let best = self.best_in_silence(rounds_left);
         if best >= deficit {
@@ -57,11 +64,11 @@ impl State<'_> {
         const STATES: usize = DEFICITS + 1;
         let deficit = usize::from(self.situation.deficit).min(DEFICITS);
         let loss = chance::loss_within_bounds(self.situation.loss_mean);
-        let missing = f64::from(self.situation.feedback_missing.clamp(0.0, 1.0));
+        let missing = f64::from(self.situation.answers.missing.clamp(0.0, 1.0));
         // Probability of each deficit as it is, whatever is known of it; that of none is not needed.
         let mut belief = [0.0; STATES];
         belief[deficit] = 1.0 - missing;
-        let unaccounted = self.situation.unaccounted;
+        let unaccounted = self.situation.answers.unaccounted;
         chance::arrivals_below(
             unaccounted,
             1.0 - loss,
@@ -100,14 +107,17 @@ impl State<'_> {
         let pace = self.pace();
         let is_hurried = pace.rounds > situation.rounds_left;
         let (rounds, wait) = if is_hurried {
-            (pace.rounds, pace.wait.unwrap_or(situation.round_time))
+            (
+                pace.rounds,
+                pace.wait.unwrap_or(situation.timing.round_time),
+            )
         } else {
-            (situation.rounds_left, situation.round_time)
+            (situation.rounds_left, situation.timing.round_time)
         };
-        let answered = if self.is_bursty() {
-            self.miss_in_bursts(rounds, wait)
-        } else {
-            self.miss(rounds, u16::from(situation.deficit))
+        let answered = match pace.chance {
+            Some(chance) => chance.miss,
+            None if self.is_bursty() => self.miss_in_bursts(rounds, wait),
+            None => self.miss_if_sent_again(rounds),
         };
         // What is hurried leaves no time for a flight after it.
         let missed = if is_hurried {
@@ -118,8 +128,8 @@ impl State<'_> {
         if !is_hurried && !situation.loses_answers(rounds) {
             return missed * answered;
         }
-        let come = (1.0 - f64::from(situation.answers_lost)) * (1.0 - f64::from(pace.late));
-        let unanswered = self.miss_unanswered(rounds, 1.0 - come, miss_target);
+        let come = (1.0 - f64::from(situation.answers.lost)) * (1.0 - f64::from(pace.late));
+        let unanswered = self.miss_unanswered(rounds, pace.chance, 1.0 - come, miss_target);
         missed * (come * answered + (1.0 - come) * unanswered)
     }
 
@@ -128,17 +138,29 @@ impl State<'_> {
     ///
     /// In each silent round what seems best goes, and otherwise the peer is asked (PROTOCOL.md#loss); with an answer the rounds go on as
     /// the tables say. O(deficit x symbols sent) a round, of [`ROUNDS_MAX`].
-    fn miss_unanswered(&self, rounds: u16, unanswered: f64, miss_target: f64) -> f64 {
+    fn miss_unanswered(
+        &self,
+        rounds: u16,
+        chance: Option<Chance>,
+        unanswered: f64,
+        miss_target: f64,
+    ) -> f64 {
         let loss = chance::loss_within_bounds(self.situation.loss_mean);
         let deficit = u16::from(self.situation.deficit).min(DEFICITS as u16);
-        let mut sent = self.symbols(rounds);
+        let (mut sent, in_time) = match chance {
+            Some(chance) => (chance.symbols, chance.in_time),
+            None => (self.symbols(rounds), 1.0),
+        };
         let (mut silent, mut miss) = (1.0, 0.0);
         let all_lost = self.situation.burst.all_lost(loss, sent);
         let believed = only_answers_missing(unanswered, all_lost);
         for rounds_left in (1..rounds.min(ROUNDS_MAX)).rev() {
             let situation = Situation {
-                unaccounted: sent,
-                feedback_missing: believed as f32,
+                answers: Answers {
+                    unaccounted: sent,
+                    missing: believed as f32,
+                    ..self.situation.answers
+                },
                 rounds_left,
                 ..*self.situation
             };
@@ -146,23 +168,29 @@ impl State<'_> {
                 situation: &situation,
                 ..*self
             };
-            let symbols = state.in_silence(rounds_left, miss_target);
+            let symbols = state.symbols_now(rounds_left, miss_target);
+            let before = sent;
             sent = sent.saturating_add(symbols);
             let lost = chance::power(loss, u32::from(symbols.max(1)));
             let is_last = rounds_left == 1;
             let answered = if is_last {
                 1.0
             } else {
-                (1.0 - lost) * (1.0 - f64::from(self.situation.answers_lost))
+                (1.0 - lost) * (1.0 - f64::from(self.situation.answers.lost))
             };
             chance::arrivals_below(sent, 1.0 - loss, deficit, |arrived, chance| {
                 let after = if is_last {
-                    1.0
+                    in_time
                 } else {
                     self.miss(rounds_left - 1, deficit - arrived)
                 };
                 miss += silent * answered * chance * after;
             });
+            if is_last && in_time < 1.0 {
+                chance::arrivals_below(before, 1.0 - loss, deficit, |_, chance| {
+                    miss += silent * (1.0 - in_time) * chance;
+                });
+            }
             silent *= 1.0 - answered;
         }
         miss

@@ -295,6 +295,7 @@ mod tests {
             burst: Burst {
                 correlation,
                 lasts: Duration::from_millis(lasts_ms),
+                again: 0.0,
                 was_lost: false,
                 age: Duration::from_secs(9),
             },

@@ -3,7 +3,7 @@
 use core::fmt;
 use core::time::Duration;
 
-use crate::{Action, Burst, Policy, Situation, Steered};
+use crate::{Action, Burst, Hurries, Policy, Situation, Steered};
 
 /// A part of [`Steered`] that can be taken away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -61,18 +61,22 @@ impl Part {
             Self::Spacing => {
                 seen.burst = Burst {
                     correlation: 0.0,
+                    again: 0.0,
                     ..seen.burst
                 };
             }
-            Self::Arrival => (seen.on_time, seen.last_chance) = (1.0, 0.0),
+            Self::Arrival => {
+                (seen.on_time, seen.last_chance) = (1.0, 0.0);
+                seen.hurries = seen.hurries.sure();
+            }
             Self::Silence => {
-                (seen.unaccounted, seen.feedback_missing) = (0, 0.0);
-                seen.answers_lost = 0.0;
+                (seen.answers.unaccounted, seen.answers.missing) = (0, 0.0);
+                seen.answers.lost = 0.0;
             }
             // No round fits twice into the slack, so there is nothing to choose.
             Self::Waiting => {
-                seen.round_time = Duration::MAX;
-                seen.late_if_hurried = [1.0; 2];
+                seen.timing.round_time = Duration::MAX;
+                seen.hurries = Hurries::NONE;
             }
         }
         seen
@@ -125,6 +129,7 @@ impl Policy for Without {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Timing;
 
     #[test]
     fn parts_are_read_as_they_are_written() {
@@ -142,10 +147,14 @@ mod tests {
             burst: Burst {
                 correlation: 0.9,
                 lasts: Duration::from_millis(20),
+                again: 0.0,
                 was_lost: true,
                 age: Duration::from_millis(3),
             },
-            slack: Duration::from_millis(300),
+            timing: Timing {
+                slack: Duration::from_millis(300),
+                ..Timing::default()
+            },
             ..plain
         };
         policy.build_all();

@@ -14,7 +14,7 @@ use crate::time::{Instant, nanos};
 const ENDS_MS: [u64; CLASSES] = [2, 8, 32, 128, 512];
 const CLASSES: usize = 5;
 /// Packets after a loss that a class remembers.
-const MEMORY: f32 = 128.0;
+const MEMORY: f32 = 256.0;
 /// Packets after a loss that agree with what was thought before any was seen.
 const PRIOR: f32 = 4.0;
 /// The same where packets do not leave together: there, what was thought before is that losses are independent, and two that met by
@@ -191,6 +191,19 @@ impl Bursts {
         (together, Duration::from_secs_f32(time_s.clamp(0.0, 1.0)))
     }
 
+    /// Correlation of the fates of packets a round of this length apart, as far as it is no chance: a standard deviation less than seen.
+    pub(crate) fn again(&self, round: Duration, loss: f32) -> f32 {
+        let Some(class) = class_of(round) else {
+            return 0.0;
+        };
+        let after = &self.after_loss[class];
+        if after.packets < ENOUGH {
+            return 0.0;
+        }
+        let chance = libm::sqrtf(loss * (1.0 - loss).max(0.0) / after.packets);
+        (after.correlation(loss, loss, PRIOR_APART) - chance).max(0.0)
+    }
+
     /// Probability that all of `packets` sent together are lost, if the first is with probability `loss`.
     pub(crate) fn all_lost(&self, packets: u16, loss: f32) -> f64 {
         let together = Burst {
@@ -259,6 +272,21 @@ mod tests {
         );
         let independent = 0.02_f64.powi(4);
         assert!(met(1, 20).all_lost(4, 0.02) > 100.0 * independent);
+    }
+
+    #[test]
+    fn what_is_left_after_a_round_is_no_chance() {
+        let round = Duration::from_millis(60);
+        let again = |lost_of_100: u32| {
+            let mut met = Bursts::default();
+            for after_loss in 0..200_u32 {
+                met.note_after_loss(round, after_loss * 37 % 100 < lost_of_100);
+            }
+            met.again(round, 0.05)
+        };
+        assert!(again(5) < 1e-6, "as many as ever: {}", again(5));
+        assert!((0.04..0.1).contains(&again(14)), "{}", again(14));
+        assert!(Bursts::default().again(round, 0.05) < 1e-6);
     }
 
     /// A regression: of packets that leave one by one, bursts were not seen, since none of them left together with another.

@@ -25,6 +25,8 @@ pub(crate) use validation::Validation;
 use core::net::SocketAddr;
 use core::time::Duration;
 
+use punctual_policy::Delays;
+
 use crate::limits::TIMER_GRANULARITY;
 use crate::time::{Instant, nanos};
 
@@ -135,6 +137,12 @@ impl Path {
         Duration::from_secs_f64(seconds.min(3600.0))
     }
 
+    /// How long the end of so many bytes waits for acknowledgements of their beginning, since all of them are more than may be under way.
+    pub(crate) fn windows_time(&self, bytes: u64) -> Duration {
+        let round_trips = self.congestion.round_trips_for(bytes);
+        self.rtt.smoothed().saturating_mul(round_trips)
+    }
+
     fn one_way_delay_min(&self) -> Duration {
         if self.owd.is_empty() {
             self.rtt.min() / 2
@@ -171,6 +179,24 @@ impl Path {
                 self.congestion.on_held_back(now);
                 Err(Blocked::Pacing { until: at })
             }
+        }
+    }
+}
+
+impl Delays for Path {
+    fn late_answers(&self, wait: Duration) -> f32 {
+        self.rtt.share_late(wait) as f32
+    }
+
+    fn on_time(&self, time_left: Duration) -> f32 {
+        self.on_time(time_left) as f32
+    }
+
+    fn one_way(&self, share: f64) -> Duration {
+        if self.owd.is_empty() {
+            self.one_way_delay()
+        } else {
+            self.owd.quantile(share)
         }
     }
 }

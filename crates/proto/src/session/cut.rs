@@ -35,7 +35,7 @@ struct Plan {
 struct Intent {
     /// How long what is queued before it takes to leave.
     queue_delay: Duration,
-    /// What is left of its deadline then; `Duration::MAX` without one.
+    /// What is left of its deadline then, for what of it leaves last; `Duration::MAX` without one.
     time_left: Duration,
     /// Of its first block.
     plan: Plan,
@@ -272,16 +272,25 @@ impl Session {
                 let cut = cut_evenly(self.path.mtu.current());
                 let full = usize::from(cut.source_symbols) * cut.symbol_len;
                 let rounds = time_left.map_or(u16::MAX, |time_left| {
-                    self.path
-                        .rounds_within(time_left, self.clock.residual(now).unwrap_or_default())
+                    self.path.rounds_within(time_left, self.clock_margin(now))
                 });
                 (Plan { cut, rounds }, block_len.div_ceil(full - 8))
             }
         };
+        let source_symbols = blocks * usize::from(plan.cut.source_symbols);
+        let bytes = source_symbols * (plan.cut.symbol_len + PACKET_OVERHEAD);
+        let own_delay = self.path.windows_time(bytes as u64);
+        let time_left = time_left.map(|time_left| time_left.saturating_sub(own_delay));
+        let rounds = match time_left {
+            Some(time_left) if !own_delay.is_zero() => {
+                self.path.rounds_within(time_left, self.clock_margin(now))
+            }
+            _ => plan.rounds,
+        };
         Intent {
             queue_delay,
             time_left: time_left.unwrap_or(Duration::MAX),
-            plan,
+            plan: Plan { rounds, ..plan },
             blocks,
         }
     }
@@ -326,7 +335,9 @@ impl Session {
             let situation = self.first_situation(now, stream, &intent, options, shared);
             self.predict_miss(key, &situation, policy)
         });
-        libm::pow(1.0 - miss, intent.blocks as f64)
+        let miss = 1.0 - libm::pow(1.0 - miss, intent.blocks as f64);
+        let stream = self.traffic.streams.get(stream);
+        1.0 - stream.map_or(miss, |stream| stream.surprise.corrected(miss))
     }
 
     /// What could be promised for a message of `len` bytes now.
@@ -390,7 +401,7 @@ impl Session {
         let wait = self.queue_delay(options.within.is_some());
         match options.within {
             Some(within) => {
-                let margin = self.clock.residual(now).unwrap_or_default();
+                let margin = self.clock_margin(now);
                 self.path.rounds_within(within.saturating_sub(wait), margin) == 0
                     || wait > SHORT_BUDGET.max(within / 4)
             }

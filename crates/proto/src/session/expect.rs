@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use punctual_policy::{Burst, Policy, Price, Situation, expected_cost, predict_miss};
+use punctual_policy::{Answers, Burst, Policy, Price, Situation, expected_cost, predict_miss};
 
 use super::{Session, Shared};
 
@@ -35,13 +35,24 @@ impl Session {
         shared: &Shared<'_>,
     ) -> (f64, f64) {
         let policy = shared.config.policies.policy(miss_target);
-        let loss = self.expected_loss(situation);
         if situation.rounds_left == 0 {
-            return (1.0, f64::from(situation.deficit) / (1.0 - loss.min(0.99)));
+            let loss = self.expected_loss(situation).min(0.99);
+            return (1.0, f64::from(situation.deficit) / (1.0 - loss));
         }
-        let (first, later) = self.on_time_by_round(situation);
-        let miss = 1.0 - first * (1.0 - late_by_loss(policy, situation, loss, &later));
+        let (miss, loss, later) = self.expected_miss(situation, policy);
         (miss, expected_cost(policy, situation, loss, &later))
+    }
+
+    /// Probability of a miss of one block, with the loss and the shares in time that it was reckoned with.
+    fn expected_miss(
+        &self,
+        situation: &Situation,
+        policy: &dyn Policy,
+    ) -> (f64, f64, [f64; PREDICTED_ROUNDS]) {
+        let loss = self.expected_loss(situation);
+        let (first, later) = self.on_time_by_round(situation, policy);
+        let miss = 1.0 - first * (1.0 - late_by_loss(policy, situation, loss, &later));
+        (miss, loss, later)
     }
 
     /// The prediction made last, if it was for the same.
@@ -57,10 +68,7 @@ impl Session {
         situation: &Situation,
         policy: &dyn Policy,
     ) -> f64 {
-        let (first, later) = self.on_time_by_round(situation);
-        let loss = self.expected_loss(situation);
-        let late = late_by_loss(policy, situation, loss, &later);
-        let miss = 1.0 - first * (1.0 - late);
+        let (miss, ..) = self.expected_miss(situation, policy);
         self.traffic.prediction = Some((key, miss));
         miss
     }
@@ -102,16 +110,27 @@ impl Session {
     ///
     /// The symbols of a flight share the delay of their moment: when it is too long for one, it is for all, and no redundancy
     /// helps. What a later round adds to that is counted symbol by symbol.
-    fn on_time_by_round(&self, situation: &Situation) -> (f64, [f64; PREDICTED_ROUNDS]) {
-        let first = self.path.on_time(situation.time_left);
+    fn on_time_by_round(
+        &self,
+        situation: &Situation,
+        policy: &dyn Policy,
+    ) -> (f64, [f64; PREDICTED_ROUNDS]) {
+        let first = self.path.on_time(situation.timing.time_left);
         let mut later = [1.0; PREDICTED_ROUNDS];
-        let rounds = usize::from(situation.rounds_left).min(PREDICTED_ROUNDS);
+        let (mut rounds, mut lasts) = (situation.rounds_left, self.path.rtt.smoothed());
+        if situation.may_hurry() {
+            let wait = policy.decide(situation).look_again;
+            if let Some(wait) = wait.filter(|wait| *wait < situation.timing.round_time) {
+                (rounds, lasts) = (PREDICTED_ROUNDS as u16, lasts.max(wait));
+            }
+        }
+        let rounds = usize::from(rounds).min(PREDICTED_ROUNDS);
         for (round, share) in later.iter_mut().enumerate().take(rounds).skip(1) {
             // A later round begins when feedback is back, mostly; at the latest when the round time is over.
-            let begins = self.path.rtt.smoothed().saturating_mul(round as u32);
+            let begins = lasts.saturating_mul(round as u32);
             let in_time = self
                 .path
-                .on_time(situation.time_left.saturating_sub(begins));
+                .on_time(situation.timing.time_left.saturating_sub(begins));
             *share = (in_time / first.max(1e-9)).min(1.0);
         }
         (first, later)
@@ -125,7 +144,10 @@ impl Session {
 fn late_by_loss(policy: &dyn Policy, situation: &Situation, loss: f64, on_time: &[f64]) -> f64 {
     let plain = Situation {
         burst: Burst::default(),
-        answers_lost: 0.0,
+        answers: Answers {
+            lost: 0.0,
+            ..situation.answers
+        },
         ..*situation
     };
     let independent = predict_miss(policy, &plain, loss, on_time);

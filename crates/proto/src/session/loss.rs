@@ -87,13 +87,15 @@ impl Session {
 
     /// A packet was lost or not: if the one sent before it was lost, that says something of bursts.
     pub(super) fn note_pair(&mut self, number: u64, sent_at: Instant, lost: bool) {
-        let before = number
-            .checked_sub(1)
-            .and_then(|before| self.sent.get(before));
-        if let Some(before) = before.filter(|before| is_surely_lost(before)) {
-            let lag = sent_at.since(before.sent_at);
+        if let Some(lag) = self.since_lost_before(number, sent_at) {
             self.path.bursts.note_after_loss(lag, lost);
         }
+    }
+
+    /// Time since the packet before this one was sent, if that was lost.
+    fn since_lost_before(&self, number: u64, sent_at: Instant) -> Option<Duration> {
+        let before = self.sent.get(number.checked_sub(1)?)?;
+        is_surely_lost(before).then(|| sent_at.since(before.sent_at))
     }
 
     /// Takes a packet for lost, and its symbols with it. The blocks that they are of are added to `touched`.
@@ -161,11 +163,7 @@ impl Session {
     /// A packet that had been counted as lost has arrived after all, and is settled.
     pub(super) fn correct_loss(&mut self, number: u64, packet: &SentPacket) {
         self.path.correct_fate(packet.dependence);
-        let before = number
-            .checked_sub(1)
-            .and_then(|before| self.sent.get(before));
-        if let Some(before) = before.filter(|before| is_surely_lost(before)) {
-            let lag = packet.sent_at.since(before.sent_at);
+        if let Some(lag) = self.since_lost_before(number, packet.sent_at) {
             self.path.bursts.correct_second(lag);
         }
         let next = self.sent.get(number + 1).filter(|next| next.symbols > 0);

@@ -276,6 +276,8 @@ impl Session {
         }
         self.traffic.streams.on_resolved(message.stream);
         let predicted = message.deadline.map(|_| message.predicted_on_time);
+        let is_kept_or_missed = !matches!(outcome, Outcome::Superseded | Outcome::Cancelled { .. });
+        let told = predicted.filter(|_| is_kept_or_missed);
         if let Some(stream) = self.traffic.streams.get_mut(message.stream) {
             match message.delivery {
                 Delivery::Latest => stream.forget_newest(message.options.key, slot),
@@ -291,10 +293,12 @@ impl Session {
                 Delivery::Unreliable | Delivery::Reliable => {}
             }
             stream.stats.on_outcome(&outcome, predicted);
+            if let Some(on_time) = told {
+                let is_missed = !matches!(outcome, Outcome::OnTime { .. });
+                stream.surprise.on_outcome(is_missed, 1.0 - on_time);
+            }
         }
-        if let Some(on_time) = predicted
-            && !matches!(outcome, Outcome::Superseded | Outcome::Cancelled { .. })
-        {
+        if let Some(on_time) = told {
             self.statistics.messages_promised += 1;
             self.statistics.predicted_misses += 1.0 - on_time;
         }

@@ -4,7 +4,9 @@
 use core::cmp::Reverse;
 use core::time::Duration;
 
-use punctual_policy::{Action, Burst, Deficit, Policy, Situation, only_answers_missing};
+use punctual_policy::{
+    Action, Answers, Burst, Deficit, Policy, Situation, Timing, only_answers_missing,
+};
 
 use super::{Due, Session, Shared};
 use crate::limits::{BACKOFF_MAX, TIMER_GRANULARITY};
@@ -82,7 +84,7 @@ impl Session {
                 self.steer(stream, miss_target, policy, &situation, shared);
             }
             situation.price = self.price(stream, miss_target, shared);
-            let in_silence = situation.feedback_missing > 0.0;
+            let in_silence = situation.answers.missing > 0.0;
             (policy.decide(&situation), policy.counts(), in_silence)
         };
         // Inside the deadline there is no backoff. After it (or without one) each round that nobody answered doubles the next,
@@ -114,23 +116,27 @@ impl Session {
         // Once something later was answered for, what was not is lost.
         let is_silent = block.silent > 0 && self.largest_acked < Some(block.silent_from);
         let silent = if is_silent { block.silent } else { 0 };
+        let outlook = self.outlook(
+            now,
+            block.source_symbols,
+            time_left,
+            rounds_left,
+            miss_target,
+        );
         Some(Situation {
             deficit: match policy.counts() {
                 Deficit::Rank => block.deficit(),
                 Deficit::Source => block.source_deficit(),
             },
-            unaccounted: silent,
-            feedback_missing: self.chance_of_silence(now.since(block.flight_began), silent) as f32,
+            answers: Answers {
+                unaccounted: silent,
+                missing: self.chance_of_silence(now.since(block.flight_began), silent) as f32,
+                ..outlook.answers
+            },
             sent: block.sent,
             rounds_planned: block.rounds_planned,
             draw: draw(message.id),
-            ..self.outlook(
-                now,
-                block.source_symbols,
-                time_left,
-                rounds_left,
-                miss_target,
-            )
+            ..outlook
         })
     }
 
@@ -144,36 +150,43 @@ impl Session {
         miss_target: f32,
     ) -> Situation {
         let round_time = self.path.round_time();
-        let slack = self.path.slack(time_left, self.clock_margin(now));
         // The last round begins when those before have waited their time.
         let before = round_time.saturating_mul(u32::from(rounds.saturating_sub(1)));
         let after_all = before + round_time;
+        let margin = self.clock_margin(now);
         Situation {
             loss_mean: self
                 .path
                 .level
                 .for_misses(miss_target, rounds, source_symbols),
             burst: self.burst(now),
-            answers_lost: self.path.unanswered.mean() as f32,
+            answers: Answers {
+                lost: self.path.unanswered.mean() as f32,
+                ..Answers::default()
+            },
             on_time: self.path.on_time(time_left.saturating_sub(before)) as f32,
             last_chance: self.path.on_time(time_left.saturating_sub(after_all)) as f32,
-            time_left,
-            slack,
-            round_time,
-            rtt: self.path.rtt.smoothed(),
-            rtt_deviation: self.path.rtt.variation(),
+            timing: Timing {
+                time_left,
+                slack: self.path.slack(time_left, margin),
+                round_time,
+                rtt: self.path.rtt.smoothed(),
+                rtt_deviation: self.path.rtt.variation(),
+            },
             ..Situation::first(source_symbols, rounds, self.path.loss.upper_bound())
         }
-        .with_hurry(|wait| self.path.rtt.share_late(wait) as f32)
+        .with_hurry(&self.path, margin + TIMER_GRANULARITY)
     }
 
     /// How the losses of symbols sent now depend on each other, and on what was heard of last.
     fn burst(&self, now: Instant) -> Burst {
-        let (correlation, lasts) = self.path.bursts.shape(self.path.loss.mean() as f32);
+        let loss = self.path.loss.mean() as f32;
+        let (correlation, lasts) = self.path.bursts.shape(loss);
         let (sent_at, was_lost) = self.path.bursts.last();
         Burst {
             correlation,
             lasts,
+            again: self.path.bursts.again(self.path.rtt.smoothed(), loss),
             was_lost,
             age: now.since(sent_at),
         }

@@ -8,6 +8,7 @@ mod outcome;
 mod outgoing;
 mod promise;
 mod statistics;
+mod surprise;
 
 pub(crate) use group::Groups;
 pub use group::PromiseGroup;

@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 
 use super::incoming::WAITING_COST;
 use super::promise::Promises;
+use super::surprise::Surprise;
 use super::{MessageId, StreamConfig, StreamError, StreamId, StreamStats};
 use crate::limits::{ORDERED_BYTES_MAX, ORDERED_MESSAGES_MAX, STREAMS_MAX};
 
@@ -33,6 +34,7 @@ pub(crate) struct OutgoingStream {
     /// Messages that may be thinned, in parts of one: grows by each message's tolerance.
     thinning: f32,
     pub(crate) promises: Promises,
+    pub(crate) surprise: Surprise,
     pub(crate) stats: StreamStats,
 }
 
@@ -51,6 +53,7 @@ impl OutgoingStream {
             unfilled: Vec::new(),
             thinning: 0.0,
             promises: Promises::default(),
+            surprise: Surprise::default(),
             stats: StreamStats::default(),
         }
     }

@@ -104,26 +104,33 @@ fn seen(first: &Situation) -> String {
     let price = first.price.map_or_else(String::new, |price| {
         format!(" A miss is worth {:.0} symbols.", price.symbols())
     });
-    let late = first.late_if_hurried[0];
-    let hurried = if late < 0.5 {
+    let hurry = first.hurries.iter().next();
+    let hurried = hurry.map_or_else(String::new, |hurry| {
         format!(
-            " If one more is made of that, {:.1} % of answers come too late for it.",
-            f64::from(late) * 100.0
+            " If one more is made of that, {:.1} % of answers come too late for it, and the last flight is in time with {:.0} %.",
+            f64::from(hurry.late) * 100.0,
+            f64::from(hurry.in_time) * 100.0
+        )
+    });
+    let after = if first.last_chance >= 0.01 {
+        format!(
+            " A flight after the last round is still in time with {:.0} %.",
+            f64::from(first.last_chance) * 100.0
         )
     } else {
         String::new()
     };
     format!(
         "Seen of the path: a round trip of {:.1} ms (mean deviation {:.1}), {:.2} % of symbols lost now (in the long run at most {:.2} %){burst}. \
-         A message of {} has {} of {:.0} ms: what leaves in the first {:.0} ms is in time.{hurried}{price}",
-        millis(first.rtt),
-        millis(first.rtt_deviation),
+         A message of {} has {} of {:.0} ms: what leaves in the first {:.0} ms is in time.{hurried}{after}{price}",
+        millis(first.timing.rtt),
+        millis(first.timing.rtt_deviation),
         f64::from(first.loss_mean) * 100.0,
         f64::from(first.loss) * 100.0,
         count_of(u16::from(first.source_symbols), "symbol"),
         count_of(first.rounds_left, "round"),
-        millis(first.round_time),
-        millis(first.slack),
+        millis(first.timing.round_time),
+        millis(first.timing.slack),
     )
 }
 
@@ -142,7 +149,9 @@ fn decisions(explained: &Decisions) -> Vec<Vec<String>> {
         .filter(|explained| explained.step.probability >= SHOWN);
     let row = |Explained { step, saved }: &Explained| {
         let action = &step.action;
-        let wait = action.look_again.unwrap_or(step.situation.round_time);
+        let wait = action
+            .look_again
+            .unwrap_or(step.situation.timing.round_time);
         let by_last = saved.as_ref().and_then(|saved| saved.by_last);
         let by_next = saved.as_ref().map(|saved| saved.by_next);
         vec![
@@ -269,10 +278,10 @@ fn whole(explanation: &Explanation) -> Report {
 
 fn seen_json(first: &Situation) -> Value {
     json!({
-        "rtt_ms": millis(first.rtt),
-        "rtt_deviation_ms": millis(first.rtt_deviation),
-        "round_time_ms": millis(first.round_time),
-        "slack_ms": millis(first.slack),
+        "rtt_ms": millis(first.timing.rtt),
+        "rtt_deviation_ms": millis(first.timing.rtt_deviation),
+        "round_time_ms": millis(first.timing.round_time),
+        "slack_ms": millis(first.timing.slack),
         "rounds": first.rounds_left,
         "source_symbols": first.source_symbols,
         "loss": first.loss_mean,
@@ -293,7 +302,7 @@ fn decision_json(Explained { step, saved }: &Explained) -> Value {
         "probability": step.probability,
         "symbols": action.symbols,
         "spacing_ms": millis(action.spacing),
-        "wait_ms": millis(action.look_again.unwrap_or(step.situation.round_time)),
+        "wait_ms": millis(action.look_again.unwrap_or(step.situation.timing.round_time)),
         "last_saves": saved.as_ref().and_then(|saved| saved.by_last),
         "next_would_save": saved.as_ref().map(|saved| saved.by_next),
     })

@@ -71,7 +71,7 @@ const DEVIATION_OF_QUIET_US: f64 = 300.0;
 /// further below is somebody's queue.
 const DEVIATIONS_MAX: f64 = 4.0;
 /// No more than this is taken for the path's own, in microseconds: recorded Wi-Fi has a standard deviation of 5 to 20 ms.
-const WANDER_MAX_US: f64 = 20_000.0;
+pub(super) const WANDER_MAX_US: f64 = 20_000.0;
 
 /// A round trip, and what is known of the circumstances.
 pub(super) struct Sample {

@@ -22,7 +22,7 @@ use core::time::Duration;
 
 use copa::Copa;
 use cubic::Cubic;
-use delays::{Delays, Least, Sample};
+use delays::{Delays, Least, Sample, WANDER_MAX_US};
 use rivalry::Rivalry;
 
 use crate::limits::MTU_MIN;
@@ -57,8 +57,13 @@ const RATE_MEMORY: Duration = Duration::from_secs(10);
 const SLACK: f64 = 0.25;
 /// Losses of a period that chance explains, whatever their share.
 const LOSSES_EXPLAINED: u16 = 3;
-/// The share of a period's packets that chance may lose.
-const LOSS_SHARE_EXPLAINED: f64 = 0.1;
+/// The share of a period's packets that chance may lose, whatever is known of the path.
+const LOSS_SHARE_EXPLAINED: f32 = 0.1;
+/// No path loses more by chance.
+const CHANCE_LOSS_MAX: f32 = 0.4;
+/// Weight of a period that tells what chance loses, and of a full one, which only shows when it is less.
+const CHANCE_WEIGHT: f32 = 0.25;
+const CHANCE_WEIGHT_FULL: f32 = 1.0 / 32.0;
 /// Packets that a period has at least, so that a share of them means something.
 const PERIOD_PACKETS: u16 = 20;
 
@@ -69,6 +74,17 @@ struct Round {
     acked_bytes: u64,
     acked: u16,
     lost: u16,
+}
+
+/// What a period has told of losses.
+#[derive(Clone, Copy, Default)]
+struct Told {
+    /// Bytes a second that came back.
+    rate: u32,
+    /// Share of packets lost.
+    lost: f32,
+    /// All losses were counted, and were not those of a competition.
+    is_whole: bool,
 }
 
 pub(crate) struct Congestion {
@@ -92,6 +108,11 @@ pub(crate) struct Congestion {
     /// Bytes a second that came back in the last period, and the most over ten seconds, negated.
     rate: u32,
     rate_max: Least,
+    /// Share of packets that is lost while we send clearly less than the path has carried: that is not our doing.
+    chance_loss: f32,
+    /// The window before losses first cut it, while it is not known whether they were chance.
+    uncut: f32,
+    told: Told,
     delays: Delays,
     copa: Copa,
     cubic: Cubic,
@@ -113,6 +134,9 @@ impl Default for Congestion {
             round: Round::default(),
             rate: 0,
             rate_max: Least::default(),
+            chance_loss: 0.0,
+            uncut: 0.0,
+            told: Told::default(),
             delays: Delays::default(),
             copa: Copa::default(),
             cubic: Cubic::default(),
@@ -127,10 +151,21 @@ impl Congestion {
         let window = self.rivalry.drained();
         let window = window.map_or(self.window, |drained| drained.max(ONE));
         if self.is_thin && self.is_floored {
-            window.max(INITIAL) as u64
+            window.max(self.least_when_thin()) as u64
         } else {
             window as u64
         }
+    }
+
+    /// What a session may always have under way while its application limits it: ten packets, and, unless others fill the queue or room is
+    /// made, what it has sent lately and seen arrive, over a round trip as long as a path's own delay makes it. The application's bursts
+    /// and a delay that wanders would else be taken for a queue.
+    fn least_when_thin(&self) -> f64 {
+        if self.rivalry.is_on() || self.rivalry.drained().is_some() || !self.delays.is_known() {
+            return INITIAL;
+        }
+        let round_trip_us = self.delays.least_us() + WANDER_MAX_US;
+        (self.rate_max() * round_trip_us / 1e6).max(INITIAL)
     }
 
     /// Bytes that are under way.
@@ -141,6 +176,18 @@ impl Congestion {
 
     pub(crate) fn may_send(&self, bytes: usize) -> bool {
         self.in_flight + bytes as u64 <= self.window()
+    }
+
+    /// Round trips before the last of so many bytes may leave, if what is under way does not hold them up. At the start the window doubles
+    /// in each, and by what is under way.
+    pub(crate) fn round_trips_for(&self, bytes: u64) -> u32 {
+        let window = (self.window() as f64).max(INITIAL);
+        let trips = if self.is_starting {
+            libm::log2(bytes as f64 / (window + self.in_flight as f64) + 1.0)
+        } else {
+            bytes as f64 / window
+        };
+        (libm::ceil(trips) - 1.0).clamp(0.0, 1e6) as u32
     }
 
     /// Bytes a second at which packets leave; `smoothed` round trip.
@@ -229,6 +276,7 @@ impl Congestion {
             .on_rtt(now, self.window, &self.delays, slack_us)
         {
             self.is_starting = false;
+            self.uncut = 0.0;
             if was_draining && !self.rivalry.is_on() {
                 // What the window carries without a queue.
                 self.window *= self.delays.least_us() / self.delays.largest_us();
@@ -257,11 +305,16 @@ impl Congestion {
         if let Some(since) = self.rivalry.drains_since() {
             return now.since(since) > smoothed + smoothed / 2;
         }
-        let little = f64::from(u32::MAX - self.rate_max.get_us()) * CLEAR_SHARE;
+        let little = self.rate_max() * CLEAR_SHARE;
         self.is_idle
             || f64::from(self.rate) < little
                 && self.delays.is_known()
                 && self.window / self.delays.standing_us() * 1e6 < little
+    }
+
+    /// The most that came back within about ten seconds, in bytes a second.
+    fn rate_max(&self) -> f64 {
+        f64::from(u32::MAX - self.rate_max.get_us())
     }
 
     pub(crate) fn on_acked(&mut self, now: Instant, sent_at: Instant, bytes: usize) {
@@ -315,23 +368,67 @@ impl Congestion {
     }
 
     fn end_round(&mut self, now: Instant) {
+        let ended = self.round;
         let Round {
             acked,
             lost,
             began,
             acked_bytes,
-        } = self.round;
+        } = ended;
         self.rate = (acked_bytes as f64 / now.since(began).as_secs_f64().max(1e-4)) as u32;
         self.rate_max.record(now, u32::MAX - self.rate, RATE_MEMORY);
         self.round = Round {
             began: now,
             ..Round::default()
         };
-        // What chance loses on average, and one and a half standard deviations: 5 of 20 packets, 13 of 87.
-        let expected = LOSS_SHARE_EXPLAINED * (f64::from(acked) + f64::from(lost));
-        let most = expected + 1.5 * libm::sqrt(expected);
+        self.learn_chance_loss(now, &ended);
+        // What chance loses on average, and 1.5 standard deviations: where nothing else was learned, 5 of 20 packets, 13 of 87. Where it was,
+        // nothing is spared beyond, and every cut by mistake costs: 2.
+        let (share, deviations) = if self.chance_loss > LOSS_SHARE_EXPLAINED {
+            (self.chance_loss, 2.0)
+        } else {
+            (LOSS_SHARE_EXPLAINED, 1.5)
+        };
+        let expected = f64::from(share) * (f64::from(acked) + f64::from(lost));
+        let most = expected + deviations * libm::sqrt(expected);
         if lost > LOSSES_EXPLAINED && f64::from(lost) > most {
+            self.uncut = self.uncut.max(self.window as f32);
             self.cut(now);
+        }
+    }
+
+    /// A path that loses as much when it is sent clearly less than it has carried, before or since, loses by chance: to send less does not
+    /// help, and to have done so was wrong.
+    fn learn_chance_loss(&mut self, now: Instant, round: &Round) {
+        // After a cut, packets sent before it count if they arrive, and not if they are lost.
+        let recovers = self.recovery_since.map(|at| at + self.delays.smoothed());
+        let this = Told {
+            rate: self.rate,
+            lost: f32::from(round.lost) / f32::from((round.acked + round.lost).max(1)),
+            is_whole: recovers.is_none_or(|until| round.began >= until)
+                && !self.rivalry.is_on()
+                && !self.rivalry.was_met(now),
+        };
+        let before = core::mem::replace(&mut self.told, this);
+        if !before.is_whole {
+            return;
+        }
+        if f64::from(before.rate) >= self.rate_max() * CLEAR_SHARE {
+            let less = (self.chance_loss - before.lost).max(0.0);
+            self.chance_loss -= less * CHANCE_WEIGHT_FULL;
+            return;
+        }
+        let weight = match self.chance_loss {
+            0.0 => 1.0,
+            _ => CHANCE_WEIGHT,
+        };
+        self.chance_loss += (before.lost - self.chance_loss) * weight;
+        self.chance_loss = self.chance_loss.min(CHANCE_LOSS_MAX);
+        let uncut = f64::from(core::mem::take(&mut self.uncut));
+        let is_recent = (self.recovery_since).is_some_and(|at| now.since(at) < RATE_MEMORY);
+        if is_recent && self.chance_loss > LOSS_SHARE_EXPLAINED && uncut > self.window {
+            self.window = uncut;
+            self.copa.restart(now, uncut);
         }
     }
 
@@ -388,6 +485,7 @@ impl Congestion {
     /// RFC 9002 section 7.6: everything was lost for long.
     pub(crate) fn on_persistent_congestion(&mut self) {
         self.window = MINIMUM;
+        self.uncut = 0.0;
         self.is_floored = false;
         self.is_starting = true;
         self.recovery_since = None;

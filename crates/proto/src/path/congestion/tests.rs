@@ -34,16 +34,16 @@ fn a_controller_is_small() {
 fn an_idle_session_neither_grows_nor_shrinks() {
     let mut congestion = Congestion::default();
     for i in 0..1000 {
-        congestion.on_sent(at(i), 1200);
-        congestion.on_rtt(at(i), RTT, RTT, 1200);
-        congestion.on_acked(at(i), at(i), 1200);
+        congestion.on_sent(at(20 * i), 1200);
+        congestion.on_rtt(at(20 * i), RTT, RTT, 1200);
+        congestion.on_acked(at(20 * i), at(20 * i), 1200);
     }
     assert_eq!(congestion.window(), INITIAL as u64);
     for i in 0..50 {
-        congestion.on_sent(at(1999 + i), 1200);
-        congestion.on_lost(at(2000 + i), at(1999 + i), 1200);
+        congestion.on_sent(at(20_999 + i), 1200);
+        congestion.on_lost(at(21_000 + i), at(20_999 + i), 1200);
     }
-    congestion.on_sent(at(2100), 1200);
+    congestion.on_sent(at(21_100), 1200);
     assert_eq!(congestion.window(), INITIAL as u64);
 }
 

@@ -1,0 +1,81 @@
+//! By how much the misses of a stream's messages differ from what was predicted: what a model lacks shows there, in time.
+
+/// What a miss more or less than predicted adds to the logarithm of the factor: eight of them double or halve it.
+const GAIN: f32 = 0.09;
+/// Logarithm of the greatest factor, and of the least, negated: four.
+const MOST: f32 = 1.386;
+/// Misses in a row beyond this are one event, of which nothing is to be learned for the next message.
+const RUN_MAX: u8 = 8;
+
+/// The factor by which predictions are multiplied.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Surprise {
+    log: f32,
+    run: u8,
+}
+
+impl Surprise {
+    /// A message has its outcome, for which a miss was predicted with this probability.
+    pub(crate) fn on_outcome(&mut self, is_missed: bool, predicted: f64) {
+        self.run = if is_missed {
+            self.run.saturating_add(1)
+        } else {
+            0
+        };
+        if self.run <= RUN_MAX {
+            let missed = f32::from(u8::from(is_missed));
+            self.log = (self.log + GAIN * (missed - predicted as f32)).clamp(-MOST, MOST);
+        }
+    }
+
+    /// A predicted probability of a miss, as far as what was seen so far contradicts it.
+    pub(crate) fn corrected(&self, miss: f64) -> f64 {
+        if miss < 0.5 {
+            (miss * f64::from(libm::expf(self.log))).min(0.5)
+        } else {
+            // So unlikely to be in time that a factor says nothing.
+            miss
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Follows messages of which one in `every` is late, and where a miss is predicted with `predicted`: the last prediction.
+    fn follow(every: u32, predicted: f64) -> f64 {
+        let mut surprise = Surprise::default();
+        for message in 1..=200_000 {
+            let now = surprise.corrected(predicted);
+            surprise.on_outcome(message % every == 0, now);
+        }
+        surprise.corrected(predicted)
+    }
+
+    #[test]
+    fn what_is_seen_comes_to_be_predicted() {
+        for (every, predicted) in [
+            (1000, 5e-4),
+            (1000, 1e-3),
+            (1000, 3e-3),
+            (20, 0.1),
+            (2, 0.3),
+        ] {
+            let share = 1.0 / f64::from(every);
+            let found = follow(every, predicted);
+            assert!((found / share - 1.0).abs() < 0.15, "{found} for {share}");
+        }
+    }
+
+    #[test]
+    fn an_outage_is_one_event() {
+        let mut surprise = Surprise::default();
+        for _ in 0..1000 {
+            surprise.on_outcome(true, 1e-3);
+        }
+        assert!(surprise.corrected(1e-3) < 2.1e-3);
+        let hopeless = surprise.corrected(0.9);
+        assert!((hopeless - 0.9).abs() < 1e-9);
+    }
+}
