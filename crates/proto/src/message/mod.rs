@@ -2,6 +2,7 @@
 
 mod assembly;
 mod block;
+mod chances;
 mod inbox;
 mod large;
 mod outbox;
@@ -9,6 +10,7 @@ mod split;
 
 pub(crate) use assembly::{Assemblies, Head};
 pub(crate) use block::Block;
+pub(crate) use chances::Chances;
 pub(crate) use inbox::{Inbox, Ready, Taken};
 pub use large::SharedContent;
 pub(crate) use large::{Large, Source};

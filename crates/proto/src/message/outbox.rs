@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use super::{Block, Large};
+use super::{Block, Chances, Large};
 use crate::limits::{BLOCK_WINDOW, LARGE_BYTES_MAX, LARGE_IN_PROGRESS_MAX};
 use crate::stream::{Delivery, MessageId, SendOptions, StreamId, WhenLate};
 use crate::time::Instant;
@@ -50,8 +50,8 @@ pub(crate) struct OutgoingMessage {
     pub(crate) sequence: Option<u64>,
     /// When its first symbol left.
     pub(crate) first_sent_at: Option<Instant>,
-    /// Symbols that were taken for lost.
-    pub(crate) lost_symbols: u32,
+    /// What became of its symbols, as far as that says why it is late.
+    pub(crate) chances: Chances,
     /// A symbol of it had to wait for the window or the pacer.
     pub(crate) was_held: bool,
     /// It cannot keep its deadline any more: others go first.

@@ -171,6 +171,8 @@ impl Session {
                     .on_block_acked(run.first + run.count - 1);
             }
         }
+        let (arrival, bound) = self.arrival(now, packet.sent_at, overtaken, stamps);
+        let may_be_in_time = packet.sent_at + self.path.owd.min();
         for position in self.sent.symbols_of(number) {
             let symbol = self.sent.symbol(number, position);
             self.traffic.outbox.on_block_acked(symbol.block);
@@ -185,17 +187,18 @@ impl Session {
                 block.flight_acked = true;
             }
             let (is_complete, slot) = (block.is_complete(), block.message);
-            if state != PacketState::Outstanding
-                && let Some(message) = self.traffic.outbox.message_mut(slot)
-            {
-                // What became of the message is not for this loss.
-                message.lost_symbols = message.lost_symbols.saturating_sub(1);
+            if let Some(message) = self.traffic.outbox.message_mut(slot) {
+                if state != PacketState::Outstanding {
+                    message.chances.on_spurious_loss();
+                }
+                if (message.deadline).is_some_and(|at| may_be_in_time <= at && at < arrival) {
+                    message.chances.on_delayed();
+                }
             }
             if touched.last() != Some(&symbol.block) {
                 touched.push(symbol.block);
             }
             if is_complete {
-                let (arrival, bound) = self.arrival(now, packet.sent_at, overtaken, stamps);
                 self.finish_block(now, symbol.block, arrival, bound, shared);
             }
         }

@@ -127,11 +127,13 @@ impl Session {
         let mut block = Block::new(number, slot, plan.cut, data);
         block.rounds_planned = plan.rounds;
         block.drop_at = drop_at;
-        let k = u64::from(block.source_symbols);
+        let source_symbols = block.source_symbols;
+        let k = u64::from(source_symbols);
         self.statistics.source_symbols += k;
         self.traffic.outbox.insert_block(block);
         let message = self.traffic.outbox.message_mut(slot)?;
         message.first_block.get_or_insert(number);
+        message.chances.on_cut(source_symbols);
         let stream = message.stream;
         if let Some(stream) = self.traffic.streams.get_mut(stream) {
             stream.stats.source_symbols += k;

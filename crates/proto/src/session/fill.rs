@@ -261,7 +261,7 @@ impl Session {
         } else {
             self.schedule_block(number);
         }
-        let Some(esi) = self.take_symbol(number, draft.number, true) else {
+        let Some(esi) = self.take_symbol(now, number, draft.number, true) else {
             return;
         };
         picks.add(SymbolRef { block: number, esi }, len);
@@ -338,13 +338,20 @@ impl Session {
     }
 
     /// The next symbol index of a block that goes into `packet`. With `counts` it was one of those to be sent.
-    fn take_symbol(&mut self, number: u64, packet: u64, counts: bool) -> Option<u8> {
+    fn take_symbol(&mut self, now: Instant, number: u64, packet: u64, counts: bool) -> Option<u8> {
+        let arrives = now + self.path.owd.min();
         let block = self.traffic.outbox.block_mut(number)?;
         let esi = block.next_esi();
         block.sent = block.sent.saturating_add(1);
         block.unaccounted = block.unaccounted.saturating_add(1);
         block.to_send -= u16::from(counts);
         block.last_packet = packet;
+        let slot = block.message;
+        if let Some(message) = self.traffic.outbox.message_mut(slot)
+            && message.deadline.is_none_or(|deadline| arrives <= deadline)
+        {
+            message.chances.on_left_in_time();
+        }
         Some(esi)
     }
 
@@ -376,7 +383,7 @@ impl Session {
                 continue;
             }
             let slot = block.message;
-            let Some(esi) = self.take_symbol(number, draft.number, false) else {
+            let Some(esi) = self.take_symbol(now, number, draft.number, false) else {
                 continue;
             };
             left -= len;

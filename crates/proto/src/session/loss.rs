@@ -141,7 +141,7 @@ impl Session {
             }
             let slot = block.message;
             if let Some(message) = self.traffic.outbox.message_mut(slot) {
-                message.lost_symbols += 1;
+                message.chances.on_lost();
             }
         }
     }

@@ -4,7 +4,7 @@
 use super::cut::{block_entry, encode};
 use super::{Event, Run, Session, Shared};
 use crate::limits::{ABANDON_MAX, SEND_QUEUE_MAX};
-use crate::message::{Block, Body, Fate, OutgoingMessage};
+use crate::message::{Block, Body, Chances, Fate, OutgoingMessage};
 use crate::schedule::Item;
 use crate::stream::{
     Cancel, Delivery, MessageId, MissReason, Outcome, SendOptions, StreamId, WhenLate,
@@ -328,7 +328,7 @@ impl Session {
             },
             first_block: None,
             first_sent_at: None,
-            lost_symbols: 0,
+            chances: Chances::default(),
             was_held: false,
             is_too_late: false,
             arrival: None,

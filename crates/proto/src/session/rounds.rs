@@ -372,24 +372,22 @@ impl Session {
         let Some(message) = self.traffic.outbox.message(slot) else {
             return MissReason::Closed;
         };
-        let least = self.path.owd.min();
         let Some(first_sent_at) = message.first_sent_at else {
             return MissReason::Queue;
         };
-        let deadline = message.deadline.unwrap_or(now);
-        if first_sent_at + least > deadline && message.accepted_at + least <= deadline {
-            return MissReason::Queue;
-        }
         // One packet that nothing followed is lost; silence for longer than that is the path's.
         let is_silent = self.liveness.last_received < first_sent_at
             && now.since(first_sent_at) > self.path.round_time() * 2;
-        if is_silent && message.lost_symbols > 0 {
+        if is_silent && message.chances.has_lost() {
             return MissReason::PathDown;
         }
-        if message.lost_symbols > 0 {
-            MissReason::Loss
-        } else {
-            MissReason::Delay
+        let deadline = message.deadline.unwrap_or(now);
+        match message.chances.miss_reason() {
+            // So near a deadline that nothing could have kept it.
+            MissReason::Queue if message.accepted_at + self.path.owd.min() > deadline => {
+                MissReason::Delay
+            }
+            why => why,
         }
     }
 

@@ -9,7 +9,7 @@ use super::{CloseReason, Event, Session, Shared, State};
 use crate::limits::{
     EVENTS_MAX, MESSAGE_MAX, SEND_MESSAGES_MAX, SEND_QUEUE_MAX, STREAM_WEIGHT_MAX,
 };
-use crate::message::{Body, Fate, Large, OutgoingMessage, SharedContent, Source};
+use crate::message::{Body, Chances, Fate, Large, OutgoingMessage, SharedContent, Source};
 use crate::schedule::{Entry, Item, NO_DEADLINE};
 use crate::stream::{
     Delivery, MessageId, MissReason, Outcome, SendOptions, StreamConfig, StreamError, StreamId,
@@ -168,7 +168,7 @@ impl Session {
             first_block: None,
             sequence: None,
             first_sent_at: None,
-            lost_symbols: 0,
+            chances: Chances::default(),
             was_held: false,
             is_too_late: false,
             arrival: None,

@@ -8,11 +8,11 @@ use crate::time::Instant;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum MissReason {
-    /// It waited too long before its first symbol left: for the congestion window, the pacer, or messages before it.
+    /// It waited too long before enough of its symbols had left: for the congestion window, the pacer, or messages before it.
     Queue,
-    /// Too many of its symbols were lost.
+    /// Too many of its symbols were lost that would have been in time.
     Loss,
-    /// Its symbols arrived, but too late: no redundancy would have helped.
+    /// Its symbols arrived, but too late: it would have been late without losses, too.
     Delay,
     /// Nothing at all came back from the peer while it was under way.
     PathDown,
