@@ -9,7 +9,7 @@ pub(crate) struct Chances {
     needed: u32,
     /// Symbols that left early enough to be in time on a fast path.
     left_in_time: u32,
-    /// Of these, symbols that arrived, and too late.
+    /// Symbols that arrived too late and had left early enough, as far as is known by then: of what a fast path takes, more than when they left.
     delayed: u32,
     /// Symbols that were taken for lost, and did not come after all.
     lost: u32,
@@ -49,7 +49,7 @@ impl Chances {
     pub(crate) const fn miss_reason(&self) -> MissReason {
         if self.left_in_time < self.needed {
             MissReason::Queue
-        } else if self.lost == 0 || self.left_in_time - self.delayed < self.needed {
+        } else if self.lost == 0 || self.left_in_time.saturating_sub(self.delayed) < self.needed {
             MissReason::Delay
         } else {
             MissReason::Loss
@@ -82,6 +82,12 @@ mod tests {
             MissReason::Queue,
             "the fourth left too late"
         );
+    }
+
+    /// A regression: when the path has turned out faster, what had left too late counts as delayed.
+    #[test]
+    fn more_may_be_delayed_than_left_in_time() {
+        assert_eq!(reason(4, 6, 1), MissReason::Delay);
     }
 
     #[test]

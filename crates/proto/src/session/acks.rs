@@ -171,7 +171,6 @@ impl Session {
                     .on_block_acked(run.first + run.count - 1);
             }
         }
-        let (arrival, bound) = self.arrival(now, packet.sent_at, overtaken, stamps);
         let may_be_in_time = packet.sent_at + self.path.owd.min();
         for position in self.sent.symbols_of(number) {
             let symbol = self.sent.symbol(number, position);
@@ -187,16 +186,26 @@ impl Session {
                 block.flight_acked = true;
             }
             let (is_complete, slot) = (block.is_complete(), block.message);
+            let mut missed = None;
             if let Some(message) = self.traffic.outbox.message_mut(slot) {
                 if state != PacketState::Outstanding {
                     message.chances.on_spurious_loss();
                 }
-                if (message.deadline).is_some_and(|at| may_be_in_time <= at && at < arrival) {
-                    message.chances.on_delayed();
-                }
+                missed = message
+                    .deadline
+                    .filter(|at| may_be_in_time <= *at && *at < now);
             }
             if touched.last() != Some(&symbol.block) {
                 touched.push(symbol.block);
+            }
+            if missed.is_none() && !is_complete {
+                continue;
+            }
+            let (arrival, bound) = self.arrival(now, packet.sent_at, overtaken, stamps);
+            if missed.is_some_and(|deadline| deadline < arrival)
+                && let Some(message) = self.traffic.outbox.message_mut(slot)
+            {
+                message.chances.on_delayed();
             }
             if is_complete {
                 self.finish_block(now, symbol.block, arrival, bound, shared);
