@@ -135,6 +135,6 @@ impl Situation {
     /// Whether more rounds could be made by not waiting for the latest answers.
     #[must_use]
     pub fn may_hurry(&self) -> bool {
-        self.hurries.iter().next().is_some()
+        self.rounds_left > 0 && self.hurries.iter().next().is_some()
     }
 }

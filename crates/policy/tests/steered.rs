@@ -294,6 +294,17 @@ fn too_late_is_a_miss_with_bursts_and_without() {
             ..Situation::first(4, 0, 0.1)
         };
         assert!(policy.miss_at_price(&late).is_some());
+        // A regression: a way to hurry is none when not even the flight now is in time.
+        let hurried = Situation {
+            hurries: Hurries::one(Hurry {
+                more: 1,
+                wait: Duration::from_millis(5),
+                late: 0.1,
+                in_time: 0.8,
+            }),
+            ..late
+        };
+        assert_eq!(policy.miss_at_price(&hurried), policy.miss_at_price(&late));
         assert_eq!(policy.decide(&late).symbols, 4);
         assert_eq!(policy.worth(&late, u16::MAX), None);
         let last = Situation {

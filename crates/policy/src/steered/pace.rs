@@ -42,6 +42,9 @@ impl State<'_> {
     pub(super) fn pace(&self) -> Pace {
         let situation = self.situation;
         let mut best = self.patient();
+        if !situation.may_hurry() {
+            return best;
+        }
         for hurry in situation.hurries.iter() {
             if hurry.is_chancy() && self.is_doubtful() {
                 continue;
