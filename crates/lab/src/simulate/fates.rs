@@ -18,13 +18,13 @@ pub enum MessageFate {
 pub enum LateCause {
     /// It would have been late whatever had been sent from its instant to its deadline ([`genie`](crate::genie)).
     Hopeless,
-    /// It waited too long before its first symbol left, or was refused because too many others waited.
+    /// It waited too long before enough of its symbols had left, or was refused because too many others waited.
     Queue,
-    /// Its symbols arrived, but the path was slower than usual.
+    /// The path was slower than usual: too few symbols arrived in time, the lost ones taken for in time.
     Delay,
     /// Nothing at all came back while it was under way.
     PathDown,
-    /// Too many of its symbols were lost.
+    /// Too many of its symbols were lost that would have been in time.
     Loss,
     /// The protocol took it for on time, or said nothing of it before the run ended.
     Unexplained,
