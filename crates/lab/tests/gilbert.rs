@@ -14,19 +14,22 @@ use punctual_policy::PolicyKind;
 #[test]
 fn what_can_be_met_by_knowing_bursts_is_met_by_learning_them() {
     let rows = [
-        (5.0, 0.02, 120, 0.001),
-        (5.0, 0.05, 120, 0.001),
-        (5.0, 0.1, 180, 0.001),
-        (20.0, 0.01, 120, 0.001),
-        (20.0, 0.02, 120, 0.001),
-        (20.0, 0.05, 180, 0.001),
-        (20.0, 0.1, 120, 0.01),
-        (100.0, 0.01, 180, 0.01),
+        (5.0, 0.02, 120, 4, 0.001),
+        (5.0, 0.05, 120, 4, 0.001),
+        (5.0, 0.1, 180, 4, 0.001),
+        (20.0, 0.01, 120, 4, 0.001),
+        (20.0, 0.02, 120, 4, 0.001),
+        (20.0, 0.05, 180, 4, 0.001),
+        (20.0, 0.1, 120, 4, 0.01),
+        (100.0, 0.01, 180, 4, 0.01),
+        // Bursts swallow whole messages, and what is left of the target is for the others.
+        (20.0, 0.05, 78, 1, 0.01),
+        (20.0, 0.02, 78, 4, 0.01),
     ];
-    for (burst_ms, loss, deadline_ms, target) in rows {
+    for (burst_ms, loss, deadline_ms, symbols, target) in rows {
         let row = Row {
             path: Gilbert { loss, burst_ms },
-            symbols: 4,
+            symbols,
             deadline: Duration::from_millis(deadline_ms),
             target,
             messages: 30_000,

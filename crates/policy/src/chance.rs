@@ -56,6 +56,28 @@ pub(crate) fn least_flight(deficit: u8, loss: f64, miss_target: f64, limit: u16)
     flight
 }
 
+/// The flight with the least symbols and misses, where a miss is worth `price` symbols and nothing follows: how many symbols, at most `limit`, and
+/// the probability that fewer than the deficit arrive. O(symbols beyond the deficit).
+pub(crate) fn best_flight(deficit: u16, loss: f64, price: f64, limit: u16) -> (u16, f64) {
+    // As in `least_flight`: each symbol more saves the misses in which the deficit is complete with it.
+    let mut saves = power(1.0 - loss, u32::from(deficit));
+    let mut miss = 1.0 - saves;
+    let (mut best, mut best_value) = ((deficit, miss), f64::from(deficit) + price * miss);
+    for flight in deficit..limit {
+        let before = saves;
+        saves *= loss * f64::from(flight) / f64::from(flight + 1 - deficit);
+        miss = (miss - saves).max(0.0);
+        let value = f64::from(flight + 1) + price * miss;
+        if value < best_value {
+            (best, best_value) = ((flight + 1, miss), value);
+        } else if saves < before {
+            // It falls from here on.
+            break;
+        }
+    }
+    best
+}
+
 /// Calls `with` with (arrivals, probability) of a flight of `symbols`, of which each arrives with probability `arrives`, for
 /// every number of arrivals below `below`.
 ///
@@ -112,4 +134,31 @@ pub(crate) fn source_still_missing(
         let still = needed - arrived;
         with(still as u8, probability * fewer[usize::from(still)]);
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_best_flight_is_the_best_of_all() {
+        for deficit in [1, 4, 16, 64] {
+            for loss in [0.0, 0.001, 0.1, 0.3, 0.6, 1.0] {
+                for price in [1.5, 100.0, 1e5] {
+                    let value = |flight: u16| {
+                        let mut miss = 0.0;
+                        arrivals_below(flight, 1.0 - loss, deficit, |_, chance| miss += chance);
+                        f64::from(flight) + price * miss
+                    };
+                    let (best, miss) = best_flight(deficit, loss, price, 250);
+                    let found = f64::from(best) + price * miss;
+                    let least = (deficit..=250).map(value).fold(f64::INFINITY, f64::min);
+                    assert!(
+                        (found - least).abs() < 1e-6 * price,
+                        "{deficit} {loss} {price}: {best} {found} {least}"
+                    );
+                }
+            }
+        }
+    }
 }

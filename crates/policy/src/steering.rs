@@ -20,7 +20,7 @@ const EXCESS_MAX: f32 = 50.0;
 const FAR: f32 = 0.5;
 /// .. up to so many times. (Between two prices that mix, one such message is followed by one of the other kind.)
 const FAR_RUN_MAX: u8 = 16;
-/// Where what is expected takes a search, it is looked for at every so many messages ..
+/// Where what is expected takes a search, it is looked for at one message in so many, which stands for all since the last one ..
 const SEARCHED_EVERY: u32 = 4;
 /// .. after so many first ones.
 const SEARCHED_FIRST: u32 = 32;
@@ -32,9 +32,6 @@ const CHANCE: f32 = 8.0 * GAIN;
 const CHANCE_BURSTY: f32 = 4.0 * GAIN;
 /// Correlation of losses from which on they are said to. (Chance makes it look like a quarter after a few.)
 const BURSTY: f32 = 0.3;
-/// By how much expected misses are multiplied there, for what the approximation leaves out: with both, 86 of 95 paths with bursts meet their
-/// target, and 80 without; 11 cost more than half as much again as has to be, with or without (`--example gilbert` of the lab).
-const CAUTION: f32 = 1.25;
 /// The logarithm of the greatest correction, 32. Above, something is wrong that no symbols cure.
 const MOST: f32 = 3.47;
 /// That of the least, a quarter.
@@ -50,14 +47,14 @@ pub struct Steering {
     log2: f32,
     /// Misses seen less those that the target allows, times [`GAIN`].
     excess: f32,
-    /// Probability of a miss of the message for which it was last asked.
-    expected: f32,
     /// Messages steered; 0 before the first price.
     messages: u32,
     /// The price is as high as it gets: more misses do not raise what would lift it further.
     is_at_most: bool,
     /// Messages in a row that were far from the target.
     far_run: u8,
+    /// Messages since what is expected was last looked for.
+    unsearched: u8,
 }
 
 impl Steering {
@@ -103,15 +100,22 @@ impl Steering {
             ..*first
         };
         let correction = if first.burst.correlation > BURSTY {
-            CAUTION * self.correction_beyond(CHANCE_BURSTY)
+            self.correction_beyond(CHANCE_BURSTY)
         } else {
             self.correction()
         };
-        let is_due = !first.is_intricate() || self.messages.is_multiple_of(SEARCHED_EVERY);
-        if is_due || self.messages < SEARCHED_FIRST || self.far_run > 0 {
-            self.expected = policy.miss_at_price(&priced)?;
+        let is_due = !first.is_intricate()
+            || self.messages < SEARCHED_FIRST
+            || self.far_run > 0
+            || is_drawn(self.messages);
+        if !is_due {
+            self.unsearched = self.unsearched.saturating_add(1);
+            self.messages = self.messages.saturating_add(1);
+            return Some(price);
         }
-        let miss = self.expected;
+        let miss = policy.miss_at_price(&priced)?;
+        let stands_for = 1.0 + f32::from(core::mem::take(&mut self.unsearched));
+        self.messages = self.messages.saturating_add(1);
         let excess = (miss * correction / miss_target - 1.0).min(EXCESS_MAX);
         self.far_run = if excess > FAR {
             (self.far_run + 1).min(FAR_RUN_MAX)
@@ -119,12 +123,11 @@ impl Steering {
             0
         };
         let hurry = f32::from(self.far_run.max(1));
-        let step = hurry * STEP.max(FIRST_STEP / libm::sqrtf(self.messages as f32 + 1.0));
+        let step = hurry * STEP.max(FIRST_STEP / libm::sqrtf(self.messages as f32));
         let most = libm::log2f(SYMBOLS_MAX * f32::from(first.source_symbols) / miss_target);
-        let log2 = price.log2() + step * excess;
+        let log2 = price.log2() + stands_for * step * excess;
         self.is_at_most = log2 >= most;
         self.log2 = Price::from_log2(log2.min(most)).log2();
-        self.messages = self.messages.saturating_add(1);
         Some(price)
     }
 
@@ -135,6 +138,13 @@ impl Steering {
         let excess = self.excess + GAIN * (missed - miss_target);
         self.excess = excess.clamp(LEAST - CHANCE, MOST + CHANCE);
     }
+}
+
+/// Whether what is expected is looked for at this message: at one in [`SEARCHED_EVERY`], and not in step with anything (sessions that
+/// share a price take turns): the fractional part of the multiples of the golden ratio.
+const fn is_drawn(message: u32) -> bool {
+    const GOLDEN: u32 = 0x9e37_79b9;
+    message.wrapping_mul(GOLDEN) < u32::MAX / SEARCHED_EVERY
 }
 
 /// The least price at which messages like this one meet the target.

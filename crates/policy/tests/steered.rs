@@ -108,12 +108,7 @@ fn uniform_loss_costs_what_the_optimum_costs() {
             let (messages, k) = (f64::from(MESSAGES), f64::from(k));
             let cost = achieved.symbols / messages / k - 1.0;
             let best = optimum.expected_symbols / k - 1.0;
-            // At 20 % the points of the loss grid lie too far apart for a miss that falls with the fifth power.
-            let allowed = match (rounds, loss) {
-                (1, 0.2) => 0.04,
-                (1, _) => 0.02,
-                _ => 0.001,
-            };
+            let allowed = if rounds == 1 { 0.02 } else { 0.001 };
             let chance = 3.0 * (achieved.variance / messages).sqrt() / k;
             assert!(
                 cost <= best + allowed + chance,
@@ -123,6 +118,40 @@ fn uniform_loss_costs_what_the_optimum_costs() {
             let chance = 3.0 * (1e-3 / messages).sqrt();
             assert!(missed <= 1e-3 + chance, "{problem:?}: {missed}");
         }
+    }
+}
+
+/// A regression: where what is expected takes a search, messages between two of them were not counted after the price had fallen too low, and
+/// twice as many as were meant were expected to miss.
+#[test]
+fn messages_between_two_searches_count() {
+    let policy = steered(1e-2);
+    for correlation in [0.0, 0.25, 0.6] {
+        let mut steering = Steering::default();
+        let (mut random, mut expected) = (Random(0x1234_5678_9ABC_DEF1), 0.0);
+        for message in 0..12_000 {
+            let first = Situation {
+                burst: Burst {
+                    correlation,
+                    lasts: Duration::from_millis(20),
+                    age: Duration::from_secs(1),
+                    ..Burst::default()
+                },
+                timing: Timing {
+                    slack: Duration::from_millis(100),
+                    ..Timing::default()
+                },
+                draw: (random.unit() * 4e9) as u32,
+                ..Situation::first(4, 1, 0.05)
+            };
+            let price = steering.on_message(&policy, &first, 1e-2);
+            if message >= 4000 {
+                let priced = Situation { price, ..first };
+                expected += policy.miss_at_price(&priced).expect("it has tables");
+            }
+        }
+        let share = expected / 8000.0;
+        assert!((0.009..0.011).contains(&share), "{correlation}: {share}");
     }
 }
 

@@ -236,7 +236,7 @@ impl Policy for Steered {
         if situation.is_intricate() {
             return Some(state.miss_answered_or_not(self.miss_target) as f32);
         }
-        let miss = state.miss(situation.rounds_left, u16::from(situation.deficit));
+        let miss = state.miss_with_all(situation.rounds_left);
         Some((miss * (1.0 - situation.saved_at_last())) as f32)
     }
 }
@@ -286,9 +286,35 @@ impl State<'_> {
         }
     }
 
+    /// What to send, by the tables; but in the only round without their steps of loss and price. (In the last of several it has to be what
+    /// was reckoned with when the first began.)
     fn symbols(&self, rounds_left: u16) -> u16 {
         let entry = grid::row(grid::price_index(self.price), rounds_left);
-        u16::from(self.in_good.symbols[entry + place_of(self.situation.deficit)])
+        let symbols = u16::from(self.in_good.symbols[entry + place_of(self.situation.deficit)]);
+        if symbols == 0 || !self.is_alone(rounds_left) {
+            return symbols;
+        }
+        self.alone().0
+    }
+
+    /// Whether a flight is the first and the last, and loses symbols one by one.
+    fn is_alone(&self, rounds_left: u16) -> bool {
+        rounds_left <= 1 && self.situation.sent == 0 && !self.is_bursty()
+    }
+
+    /// The best flight if it is alone, and its probability of a miss.
+    fn alone(&self) -> (u16, f64) {
+        let loss = chance::loss_within_bounds(self.situation.loss_mean);
+        let (deficit, most) = (u16::from(self.situation.deficit), cost_cap(self.situation));
+        chance::best_flight(deficit, loss, self.price.symbols(), most)
+    }
+
+    /// Probability of a miss with all that is missing and so many rounds left, where answers are not lost.
+    fn miss_with_all(&self, rounds_left: u16) -> f64 {
+        if self.is_alone(rounds_left) {
+            return self.alone().1;
+        }
+        self.miss(rounds_left, u16::from(self.situation.deficit))
     }
 
     /// Probability of a miss where losses come in bursts. Mostly a burst takes the first flight, lasts for all rounds but the last, and
@@ -321,7 +347,7 @@ impl State<'_> {
     fn miss_if_sent_again(&self, rounds: u16) -> f64 {
         let deficit = u16::from(self.situation.deficit).min(DEFICITS as u16);
         if rounds <= 1 || core::ptr::eq(self.later, self.table) {
-            return self.miss(rounds, deficit);
+            return self.miss_with_all(rounds);
         }
         let later = State {
             table: self.later,

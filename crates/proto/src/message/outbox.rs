@@ -52,7 +52,7 @@ pub(crate) struct OutgoingMessage {
     pub(crate) first_sent_at: Option<Instant>,
     /// What became of its symbols, as far as that says why it is late.
     pub(crate) chances: Chances,
-    /// A symbol of it had to wait for the window or the pacer.
+    /// A symbol of it that would have been in time had to wait for the window or the pacer.
     pub(crate) was_held: bool,
     /// It cannot keep its deadline any more: others go first.
     pub(crate) is_too_late: bool,
@@ -90,6 +90,11 @@ impl OutgoingMessage {
     /// Whether what is lost of it is to be sent again although no deadline asks for it.
     pub(crate) const fn is_repaired(&self) -> bool {
         self.fate_sends() && self.delivery.is_reliable()
+    }
+
+    /// Whether what arrives then is in time.
+    pub(crate) fn is_in_time(&self, arrives: Instant) -> bool {
+        self.deadline.is_none_or(|deadline| arrives <= deadline)
     }
 
     /// When it is given up, if it is to be.

@@ -255,7 +255,7 @@ impl Session {
             return;
         }
         let (slot, len, is_last) = (block.message, block.symbol_len(), block.to_send == 1);
-        let was_held = now.since(block.may_send_at()) > HELD;
+        let may_send_at = block.may_send_at();
         if is_last {
             self.take_off_schedule(number);
         } else {
@@ -281,11 +281,14 @@ impl Session {
             }
         }
         self.arm(number);
+        let owd_min = self.path.owd.min();
         let Some(message) = self.traffic.outbox.message_mut(slot) else {
             return;
         };
         draft.is_urgent |= message.deadline.is_some();
-        message.was_held |= was_held;
+        // What was too late anyway was not held back.
+        message.was_held |=
+            now.since(may_send_at) > HELD && message.is_in_time(may_send_at + owd_min);
         let begun = match message.first_sent_at {
             Some(_) => None,
             None => Some(now.since(message.accepted_at)),
@@ -348,7 +351,7 @@ impl Session {
         block.last_packet = packet;
         let slot = block.message;
         if let Some(message) = self.traffic.outbox.message_mut(slot)
-            && message.deadline.is_none_or(|deadline| arrives <= deadline)
+            && message.is_in_time(arrives)
         {
             message.chances.on_left_in_time();
         }

@@ -121,8 +121,6 @@ impl Session {
             return;
         }
         self.statistics.packets_lost += 1;
-        // Whether or not it has arrived, no answer could have told in time that it did not.
-        self.liveness.lost_runs.record(number, packet.sent_at);
         if verdict != PacketState::LostInSilence {
             self.note_lost(now, number, packet.sent_at);
         }

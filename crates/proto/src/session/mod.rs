@@ -14,7 +14,6 @@ mod output;
 mod prices;
 mod recall;
 mod rounds;
-mod runs;
 mod send;
 mod statistics;
 mod timers;
@@ -34,7 +33,6 @@ pub use send::SendError;
 pub use statistics::{PathReport, SessionStats};
 
 use self::answers::PendingAck;
-use self::runs::LostRuns;
 use crate::clock::ClockOffset;
 use crate::crypto::{Algorithm, OpenKeys, SealKeys};
 use crate::endpoint::{EndpointConfig, Promise};
@@ -279,7 +277,6 @@ struct Liveness {
     latest_rtt: Duration,
     /// When the next packet that later ones have overtaken is lost.
     loss_at: Option<Instant>,
-    lost_runs: LostRuns,
     /// For how long the latest flight is waited for.
     patience: Duration,
 }
@@ -351,7 +348,6 @@ impl Session {
                 losses_since: None,
                 latest_rtt: Duration::ZERO,
                 loss_at: None,
-                lost_runs: LostRuns::default(),
                 patience: Duration::ZERO,
             },
             statistics: SessionStats::default(),

@@ -67,7 +67,7 @@ impl Session {
         let is_missed = match outcome {
             Outcome::OnTime { .. } => false,
             Outcome::Late { why, .. } | Outcome::Dropped { why } => {
-                *why == MissReason::Loss && !message.was_held && !self.was_swallowed(message)
+                *why == MissReason::Loss && !message.was_held
             }
             _ => return,
         };
@@ -88,15 +88,6 @@ impl Session {
 
     fn group_of(&self, stream: StreamId) -> Option<PromiseGroup> {
         self.traffic.streams.get(stream)?.config.group
-    }
-
-    fn was_swallowed(&self, message: &OutgoingMessage) -> bool {
-        let (Some(first), Some(deadline)) = (message.first_sent_at, message.deadline) else {
-            return false;
-        };
-        self.liveness
-            .lost_runs
-            .swallowed(first, deadline, self.path.owd.min())
     }
 }
 
