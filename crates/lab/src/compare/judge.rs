@@ -94,6 +94,8 @@ pub struct LossMisses {
     pub rows: usize,
     /// Of them, rows in which the candidate is late less, all causes counted.
     pub rows_late_less: usize,
+    /// Of them, rows in which it is late more, and beyond chance: even the low end of its interval is above the reference's share.
+    pub rows_later_beyond_chance: usize,
     /// Held when all are.
     pub verdict: Verdict,
 }
@@ -226,11 +228,14 @@ impl LossMisses {
             pair.reference.preventable_late_share > pair.row.miss_target() + 1e-9
         };
         let is_less = |pair: &&Pair<'_>| pair.candidate.late_share < pair.reference.late_share;
+        let is_more =
+            |pair: &&Pair<'_>| pair.candidate.late_share_95.low > pair.reference.late_share;
         let rows = pairs.iter().filter(misses).count();
         let rows_late_less = pairs.iter().filter(misses).filter(is_less).count();
         Self {
             rows,
             rows_late_less,
+            rows_later_beyond_chance: pairs.iter().filter(misses).filter(is_more).count(),
             verdict: Verdict::of(rows_late_less == rows, rows),
         }
     }

@@ -241,7 +241,10 @@ fn made(part: Part, candidate: Made, reference: Made) -> Row {
     let policy = |name: &str, (late, preventable, overhead, predicted, within): Made| PolicyRow {
         policy: name.into(),
         late_share: late,
-        late_share_95: Interval::default(),
+        late_share_95: Interval {
+            low: late - 0.001,
+            high: late + 0.001,
+        },
         late_by_cause: CauseShares::default(),
         not_preventable_share: late - preventable,
         preventable_late_share: preventable,
@@ -304,6 +307,7 @@ fn a_candidate_is_judged_by_what_is_asked() {
         (all.loss_misses.rows, all.loss_misses.rows_late_less),
         (2, 1)
     );
+    assert_eq!(all.loss_misses.rows_later_beyond_chance, 1);
     assert_eq!(all.loss_misses.verdict, Verdict::Missed);
     assert_eq!(tuning.loss_misses.verdict, Verdict::Open);
     assert_eq!((all.calibration.rows, all.calibration.rows_within), (3, 2));

@@ -26,6 +26,8 @@ pub(crate) struct Block {
     again_from: u8,
     /// Symbols of the current round still to be sent.
     pub(crate) to_send: u16,
+    /// Of them, those that are only needed if others are lost: the last ones.
+    pub(crate) redundant: u16,
     /// It stands in the schedule.
     pub(crate) is_scheduled: bool,
     /// Sent, neither acknowledged nor taken for lost.
@@ -73,6 +75,7 @@ impl Block {
             next_esi: 0,
             again_from: cut.source_symbols,
             to_send: 0,
+            redundant: 0,
             is_scheduled: false,
             unaccounted: 0,
             flight_acked: false,
@@ -189,6 +192,11 @@ impl Block {
             && self.to_send == 0
             && self.sent > 0
             && (self.backoff == 0 || self.flight_acked)
+    }
+
+    /// Whether its next symbol is only needed if others are lost.
+    pub(crate) const fn is_next_redundant(&self) -> bool {
+        self.to_send <= self.redundant
     }
 
     /// When its next symbol may leave.

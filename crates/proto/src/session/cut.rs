@@ -12,7 +12,7 @@ use super::{SendError, Session, Shared};
 use crate::limits::{MTU_MIN, SOURCE_SYMBOLS_MAX, WHOLE_MAX};
 use crate::message::{Block, Body, Cut, OutgoingMessage, PACKET_OVERHEAD, cut_evenly};
 use crate::pool::Pool;
-use crate::schedule::Item;
+use crate::schedule::{Item, NO_DEADLINE};
 use crate::stream::{Delivery, Forecast, OutgoingStream, SendOptions, StreamId};
 use crate::time::{Instant, nanos};
 use crate::wire::{Order, Preamble, Writer};
@@ -468,8 +468,14 @@ fn encode_preamble(preamble: &Preamble, out: &mut Vec<u8>) {
 /// The entry of a block of a message.
 pub(super) fn block_entry(message: &OutgoingMessage, block: &Block) -> crate::schedule::Entry {
     let bytes = u32::from(block.to_send) * block.symbol_len() as u32;
-    crate::schedule::Entry {
+    let mut entry = crate::schedule::Entry {
         bytes,
         ..entry_of(message, Item::Block(block.number))
+    };
+    if block.is_next_redundant() && entry.rank != NO_DEADLINE {
+        // After what was accepted until now: where symbols wait for each other, the first ones of a message are worth more.
+        entry.rank = entry.rank + entry.rank.since(message.accepted_at);
+        entry.deadline = entry.rank;
     }
+    entry
 }

@@ -195,7 +195,7 @@ impl Session {
     /// What cannot keep its deadline any more makes way for what can: after an outage, else, everything would be late. `true` when
     /// the entry has another place now; once for each message.
     fn yields(&mut self, now: Instant, entry: &Entry) -> bool {
-        if entry.deadline == NO_DEADLINE || now + self.path.owd.min() <= entry.deadline {
+        if entry.deadline == NO_DEADLINE {
             return false;
         }
         let slot = match entry.item {
@@ -208,7 +208,8 @@ impl Session {
         let Some(message) = self.traffic.outbox.message(slot) else {
             return false;
         };
-        if message.delivery == Delivery::ReliableOrdered || message.is_too_late {
+        let is_in_time = message.is_in_time(now + self.path.owd.min());
+        if is_in_time || message.delivery == Delivery::ReliableOrdered || message.is_too_late {
             return false;
         }
         let mut blocks = message.live_blocks();
@@ -256,7 +257,8 @@ impl Session {
         }
         let (slot, len, is_last) = (block.message, block.symbol_len(), block.to_send == 1);
         let may_send_at = block.may_send_at();
-        if is_last {
+        let has_another_place = block.to_send == block.redundant + 1;
+        if is_last || has_another_place {
             self.take_off_schedule(number);
         } else {
             self.schedule_block(number);
@@ -278,6 +280,8 @@ impl Session {
             }
             if pauses {
                 self.take_off_schedule(number);
+            } else {
+                self.schedule_block(number);
             }
         }
         self.arm(number);

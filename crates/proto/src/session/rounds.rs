@@ -224,6 +224,7 @@ impl Session {
             return;
         };
         block.to_send = decision.symbols;
+        block.redundant = decision.symbols.saturating_sub(u16::from(block.deficit()));
         if decision.repeats_source {
             block.repeat_source();
         }

@@ -140,7 +140,10 @@ pub(super) fn answers(part: &PartJudgement) -> [Answer; 4] {
                 "{} of {} rows",
                 loss_misses.rows_late_less, loss_misses.rows
             ),
-            note: String::new(),
+            note: format!(
+                "late more beyond chance in {}",
+                loss_misses.rows_later_beyond_chance
+            ),
             verdict: loss_misses.verdict,
         },
         Answer {
