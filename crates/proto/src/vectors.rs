@@ -323,7 +323,7 @@ pub fn symbol(block: &[u8], source_symbols: u8, symbol_len: usize, esi: u8) -> V
         block.to_vec(),
     );
     let mut out = alloc::vec![0; symbol_len];
-    block.write_symbol(esi, &mut out);
+    block.symbols.write_symbol(esi, &mut out);
     out
 }
 

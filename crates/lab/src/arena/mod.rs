@@ -95,23 +95,7 @@ impl<W: Workload> Arena<W> {
             Sender::Server => Site::Server,
             Sender::Client => Site::Client,
         };
-        let mut emulator = Emulator::start(EmulatorOptions {
-            paths: self.paths.clone(),
-            forward: match sender {
-                Site::Server => Forward::ToClient,
-                Site::Client => Forward::ToServer,
-            },
-            link: self.link,
-            seed: self.seed,
-            mtu: self.mtu,
-            cables: (arms.iter().zip(&taps))
-                .map(|(arm, tap)| Cable {
-                    stack: arm.stack(),
-                    observer: self.is_traced.then(|| tap.observer()),
-                    ..Cable::default()
-                })
-                .collect(),
-        })?;
+        let mut emulator = Emulator::start(self.network(arms, &taps, sender))?;
         let places = emulator.places(PORT);
         let namespaces: Vec<_> = (0..arms.len())
             .map(|cable| Site::ALL.map(|site| emulator.namespace(cable, site).clone()))
@@ -160,38 +144,45 @@ impl<W: Workload> Arena<W> {
                 Err(error) => failures.push(error),
             }
         }
-        let runs = whole.into_iter().map(|(cable, played)| {
-            let arm = &arms[cable];
-            let end = &report.cables[cable];
-            let before = begin.0.cables.get(cable).cloned().unwrap_or_default();
-            let since = |site: Site| -> Vec<PathCounts> {
-                let paths = end.paths.iter().enumerate();
-                paths
-                    .map(|(path, counts)| {
-                        let before = before.paths.get(path).copied().unwrap_or_default();
-                        counts[site as usize].since(&before[site as usize])
-                    })
-                    .collect()
-            };
-            ArmRun {
-                name: arm.name().to_owned(),
-                settings: arm.settings(),
-                played,
-                forward: since(sender),
-                backward: since(sender.other()),
-                kernel: (begin.1.get(cable))
-                    .map_or_else(KernelCounts::default, |before| after[cable].since(before)),
-                spoilt_packets: end.overflowed + end.refused,
-                packets: taps[cable].take(),
-            }
-        });
+        let counted = Counted {
+            sender,
+            before: begin.0,
+            after: report,
+            kernels_before: begin.1,
+            kernels_after: after,
+        };
+        let arms = whole
+            .into_iter()
+            .map(|(cable, played)| counted.run(cable, &*arms[cable], played, &taps[cable]))
+            .collect();
         Ok(ArenaRun {
-            arms: runs.collect(),
+            arms,
             failures,
-            timing: report.timing,
+            timing: counted.after.timing,
             began,
             is_interrupted,
         })
+    }
+
+    /// A cable for each arm.
+    fn network(&self, arms: &[Box<dyn Arm>], taps: &[Tap], sender: Site) -> EmulatorOptions {
+        EmulatorOptions {
+            paths: self.paths.clone(),
+            forward: match sender {
+                Site::Server => Forward::ToClient,
+                Site::Client => Forward::ToServer,
+            },
+            link: self.link,
+            seed: self.seed,
+            mtu: self.mtu,
+            cables: (arms.iter().zip(taps))
+                .map(|(arm, tap)| Cable {
+                    stack: arm.stack(),
+                    observer: self.is_traced.then(|| tap.observer()),
+                    ..Cable::default()
+                })
+                .collect(),
+        }
     }
 
     /// How long it takes at most, once connected.
@@ -201,3 +192,42 @@ impl<W: Workload> Arena<W> {
 }
 
 type Enter = Box<dyn Fn(Sender) -> std::io::Result<()> + Sync>;
+
+/// What was counted when the messages began, and at the end.
+struct Counted {
+    sender: Site,
+    before: Report,
+    after: Report,
+    /// By arm.
+    kernels_before: Vec<KernelCounts>,
+    kernels_after: Vec<KernelCounts>,
+}
+
+impl Counted {
+    /// How the arm with this cable did.
+    fn run<P>(&self, cable: usize, arm: &dyn Arm, played: P, tap: &Tap) -> ArmRun<P> {
+        let end = &self.after.cables[cable];
+        let before = self.before.cables.get(cable).cloned().unwrap_or_default();
+        let since = |site: Site| -> Vec<PathCounts> {
+            let paths = end.paths.iter().enumerate();
+            paths
+                .map(|(path, counts)| {
+                    let before = before.paths.get(path).copied().unwrap_or_default();
+                    counts[site as usize].since(&before[site as usize])
+                })
+                .collect()
+        };
+        let kernel =
+            (self.kernels_before.get(cable)).map(|before| self.kernels_after[cable].since(before));
+        ArmRun {
+            name: arm.name().to_owned(),
+            settings: arm.settings(),
+            played,
+            forward: since(self.sender),
+            backward: since(self.sender.other()),
+            kernel: kernel.unwrap_or_default(),
+            spoilt_packets: end.overflowed + end.refused,
+            packets: tap.take(),
+        }
+    }
+}

@@ -29,10 +29,10 @@ fn block(number: u64, k: usize, preamble: &Preamble, content: &[u8]) -> Block {
 }
 
 fn take(inbox: &mut Inbox, block: &Block, esi: u8, pool: &mut Pool) -> Taken {
-    let mut data = vec![0; block.symbol_len()];
-    block.write_symbol(esi, &mut data);
+    let mut data = vec![0; block.symbols.symbol_len()];
+    block.symbols.write_symbol(esi, &mut data);
     let symbol = Symbol {
-        source_symbols: block.source_symbols,
+        source_symbols: block.symbols.source_symbols,
         truncated_block: block.number as u16,
         esi,
         data: &data,
@@ -80,8 +80,9 @@ fn fragment_reassembly_from_any_symbols_in_any_order() {
         let mut received = alloc::collections::BTreeSet::new();
         let repairs = 1 + random.below(191);
         for _ in 0..4000 {
-            let esi = random.below(usize::from(block.source_symbols) + repairs) as u8;
-            let is_new = received.len() < usize::from(block.source_symbols) && received.insert(esi);
+            let esi = random.below(usize::from(block.symbols.source_symbols) + repairs) as u8;
+            let is_new =
+                received.len() < usize::from(block.symbols.source_symbols) && received.insert(esi);
             match take(&mut inbox, &block, esi, &mut pool) {
                 Taken::Ready => {
                     let (stream, data) = message(&mut inbox);

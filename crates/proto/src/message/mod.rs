@@ -3,13 +3,15 @@
 mod assembly;
 mod block;
 mod chances;
+mod flight;
 mod inbox;
 mod large;
 mod outbox;
 mod split;
+mod symbols;
 
 pub(crate) use assembly::{Assemblies, Head};
-pub(crate) use block::Block;
+pub(crate) use block::{Block, Silence};
 pub(crate) use chances::Chances;
 pub(crate) use inbox::{Inbox, Ready, Taken};
 pub use large::SharedContent;

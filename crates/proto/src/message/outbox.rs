@@ -359,7 +359,7 @@ impl Outbox {
             .map(|message| &message.body)
         {
             Some(Body::Large(_)) => 0,
-            _ => block.data.len(),
+            _ => block.symbols.data.len(),
         }
     }
 

@@ -1,11 +1,12 @@
 //! What an acknowledgement tells: packets that arrived, blocks that are complete, messages that have their outcome.
 
+use alloc::vec::Vec;
 use core::time::Duration;
 
 use super::{Session, Shared};
 use crate::clock::Exchange;
 use crate::message::Fate;
-use crate::recovery::{PacketState, SentPacket};
+use crate::recovery::{PacketState, SentPacket, SymbolRef};
 use crate::stream::{MissReason, Outcome};
 use crate::time::Instant;
 use crate::wire::Ack;
@@ -31,6 +32,16 @@ struct Stamps {
     left_at_us: u32,
     /// One delay is learned of each acknowledgement: more would make moments in which more arrives count for more.
     gave_delay: bool,
+}
+
+/// A packet of ours that was acknowledged just now.
+struct Arrived {
+    number: u64,
+    packet: SentPacket,
+    /// What it was taken for until now.
+    was: PacketState,
+    /// How long it took, if a later one had overtaken it.
+    took: Option<Duration>,
 }
 
 impl Session {
@@ -105,65 +116,37 @@ impl Session {
         Some(Largest { sent_at, took })
     }
 
+    /// `true` when that is news.
     fn on_packet_acked(
         &mut self,
         now: Instant,
         number: u64,
         stamps: &mut Stamps,
-        touched: &mut alloc::vec::Vec<u64>,
+        touched: &mut Vec<u64>,
         shared: &mut Shared<'_>,
     ) -> bool {
-        let Some(state) = self.sent.set_state(now, number, PacketState::Settled) else {
+        let Some(was) = self.sent.set_state(now, number, PacketState::Settled) else {
             return false;
         };
         let Some(&packet) = self.sent.get(number) else {
             return false;
         };
-        if state == PacketState::Settled {
+        if was == PacketState::Settled {
             return false;
         }
-        self.liveness.newest_acked_sent_at = self.liveness.newest_acked_sent_at.max(packet.sent_at);
-        if self
-            .liveness
-            .losses_since
-            .is_some_and(|since| packet.sent_at >= since)
-        {
-            self.liveness.losses_since = None;
-        }
-        let overtaken = self.overtaken(now, number, packet.sent_at, stamps);
-        if let Some(took) = overtaken.filter(|_| packet.sent_at >= self.path.began)
+        let took = self.overtaken(now, number, packet.sent_at, stamps);
+        if let Some(took) = took.filter(|_| packet.sent_at >= self.path.began)
             && !core::mem::replace(&mut stamps.gave_delay, true)
         {
             self.path.owd.record(took);
         }
-        if packet.is_probe {
-            self.path.mtu.on_acked(number, now);
-        } else if state == PacketState::Outstanding {
-            self.path
-                .congestion
-                .on_acked(now, packet.sent_at, usize::from(packet.bytes));
-            self.path.unanswered.record(false);
-            self.path.record_fate(now, packet.sent_at, false);
-            self.note_pair(number, packet.sent_at, false);
-        } else {
-            if state != PacketState::LostByOrder {
-                self.path.unanswered.record(true);
-            }
-            if state == PacketState::LostInSilence {
-                self.path.record_fate(now, packet.sent_at, false);
-                self.note_pair(number, packet.sent_at, false);
-            } else {
-                self.correct_loss(number, &packet);
-            }
-            self.path.congestion.on_spurious_loss();
-            self.statistics.packets_spurious += 1;
-            if state == PacketState::LostByOrder {
-                let (after, took) = (now.since(packet.lost_at), now.since(packet.sent_at));
-                self.path
-                    .reordering
-                    .on_spurious(after, took, &self.path.rtt);
-            }
-        }
+        let arrived = Arrived {
+            number,
+            packet,
+            was,
+            took,
+        };
+        self.learn_of_arrival(now, &arrived);
         if let Some((_, runs)) = self.control.abandon_told.take_if(|told| told.0 == number) {
             for run in self.control.abandoned.drain(..usize::from(runs)) {
                 self.traffic
@@ -171,47 +154,98 @@ impl Session {
                     .on_block_acked(run.first + run.count - 1);
             }
         }
-        let may_be_in_time = packet.sent_at + self.path.owd.min();
         for position in self.sent.symbols_of(number) {
             let symbol = self.sent.symbol(number, position);
-            self.traffic.outbox.on_block_acked(symbol.block);
-            let Some(block) = self.traffic.outbox.block_mut(symbol.block) else {
-                continue;
-            };
-            if state == PacketState::Outstanding {
-                block.unaccounted = block.unaccounted.saturating_sub(1);
-            }
-            block.on_acked(symbol.esi);
-            if number >= block.flight_from {
-                block.flight_acked = true;
-            }
-            let (is_complete, slot) = (block.is_complete(), block.message);
-            let mut missed = None;
-            if let Some(message) = self.traffic.outbox.message_mut(slot) {
-                if state != PacketState::Outstanding {
-                    message.chances.on_spurious_loss();
-                }
-                missed = message
-                    .deadline
-                    .filter(|at| may_be_in_time <= *at && *at < now);
-            }
-            if touched.last() != Some(&symbol.block) {
-                touched.push(symbol.block);
-            }
-            if missed.is_none() && !is_complete {
-                continue;
-            }
-            let (arrival, bound) = self.arrival(now, packet.sent_at, overtaken, stamps);
-            if missed.is_some_and(|deadline| deadline < arrival)
-                && let Some(message) = self.traffic.outbox.message_mut(slot)
-            {
-                message.chances.on_delayed();
-            }
-            if is_complete {
-                self.finish_block(now, symbol.block, arrival, bound, shared);
-            }
+            self.on_symbol_acked(now, symbol, &arrived, stamps, touched, shared);
         }
         true
+    }
+
+    /// What an arrival tells of the path.
+    fn learn_of_arrival(&mut self, now: Instant, arrived: &Arrived) {
+        let &Arrived {
+            number,
+            ref packet,
+            was,
+            ..
+        } = arrived;
+        let sent_at = packet.sent_at;
+        let liveness = &mut self.liveness;
+        liveness.newest_acked_sent_at = liveness.newest_acked_sent_at.max(sent_at);
+        liveness.losses_since.take_if(|since| sent_at >= *since);
+        if packet.is_probe {
+            self.path.mtu.on_acked(number, now);
+            return;
+        }
+        if matches!(was, PacketState::Outstanding | PacketState::LostInSilence) {
+            self.path.record_fate(now, sent_at, false);
+            self.note_pair(number, sent_at, false);
+        } else {
+            self.correct_loss(number, packet);
+        }
+        if was == PacketState::Outstanding {
+            let bytes = usize::from(packet.bytes);
+            self.path.congestion.on_acked(now, sent_at, bytes);
+            self.path.unanswered.record(false);
+            return;
+        }
+        self.path.congestion.on_spurious_loss();
+        self.statistics.packets_spurious += 1;
+        if was == PacketState::LostByOrder {
+            let (after, took) = (now.since(packet.lost_at), now.since(sent_at));
+            self.path
+                .reordering
+                .on_spurious(after, took, &self.path.rtt);
+        } else {
+            self.path.unanswered.record(true);
+        }
+    }
+
+    fn on_symbol_acked(
+        &mut self,
+        now: Instant,
+        symbol: SymbolRef,
+        arrived: &Arrived,
+        stamps: &Stamps,
+        touched: &mut Vec<u64>,
+        shared: &mut Shared<'_>,
+    ) {
+        let outbox = &mut self.traffic.outbox;
+        outbox.on_block_acked(symbol.block);
+        let Some(block) = outbox.block_mut(symbol.block) else {
+            return;
+        };
+        let was_outstanding = arrived.was == PacketState::Outstanding;
+        block.unaccounted = block.unaccounted.saturating_sub(u16::from(was_outstanding));
+        block.symbols.on_acked(symbol.esi);
+        block.flight.is_acked |= arrived.number >= block.flight.first_packet;
+        let (is_complete, slot) = (block.symbols.is_complete(), block.message);
+        let sent_at = arrived.packet.sent_at;
+        let may_be_in_time = sent_at + self.path.owd.min();
+        let mut missed = None;
+        if let Some(message) = outbox.message_mut(slot) {
+            if !was_outstanding {
+                message.chances.on_spurious_loss();
+            }
+            missed = message
+                .deadline
+                .filter(|at| may_be_in_time <= *at && *at < now);
+        }
+        if touched.last() != Some(&symbol.block) {
+            touched.push(symbol.block);
+        }
+        if missed.is_none() && !is_complete {
+            return;
+        }
+        let (arrival, bound) = self.arrival(now, sent_at, arrived.took, stamps);
+        if missed.is_some_and(|deadline| deadline < arrival)
+            && let Some(message) = self.traffic.outbox.message_mut(slot)
+        {
+            message.chances.on_delayed();
+        }
+        if is_complete {
+            self.finish_block(now, symbol.block, arrival, bound, shared);
+        }
     }
 
     /// How long a packet took that a later one had overtaken.
@@ -277,7 +311,7 @@ impl Session {
             return;
         };
         let slot = block.message;
-        shared.pool.give(block.data);
+        shared.pool.give(block.symbols.data);
         let large = self.traffic.outbox.with_large(slot, |large| {
             large.on_block_done(number);
             large.is_done()

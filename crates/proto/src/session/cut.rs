@@ -127,7 +127,7 @@ impl Session {
         let mut block = Block::new(number, slot, plan.cut, data);
         block.rounds_planned = plan.rounds;
         block.drop_at = drop_at;
-        let source_symbols = block.source_symbols;
+        let source_symbols = block.symbols.source_symbols;
         let k = u64::from(source_symbols);
         self.statistics.source_symbols += k;
         self.traffic.outbox.insert_block(block);
@@ -467,12 +467,12 @@ fn encode_preamble(preamble: &Preamble, out: &mut Vec<u8>) {
 
 /// The entry of a block of a message.
 pub(super) fn block_entry(message: &OutgoingMessage, block: &Block) -> crate::schedule::Entry {
-    let bytes = u32::from(block.to_send) * block.symbol_len() as u32;
+    let bytes = u32::from(block.flight.to_send) * block.symbols.symbol_len() as u32;
     let mut entry = crate::schedule::Entry {
         bytes,
         ..entry_of(message, Item::Block(block.number))
     };
-    if block.is_next_redundant() && entry.rank != NO_DEADLINE {
+    if block.flight.is_next_redundant() && entry.rank != NO_DEADLINE {
         // After what was accepted until now: where symbols wait for each other, the first ones of a message are worth more.
         entry.rank = entry.rank + entry.rank.since(message.accepted_at);
         entry.deadline = entry.rank;

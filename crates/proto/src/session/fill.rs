@@ -100,7 +100,7 @@ impl Session {
             .schedule
             .find(LOOKAHEAD, usize::MAX, |entry| self.is_sendable(entry))?;
         let symbol = match entry.item {
-            Item::Block(number) => self.traffic.outbox.block(number)?.symbol_len(),
+            Item::Block(number) => self.traffic.outbox.block(number)?.symbols.symbol_len(),
             Item::Message(slot) => {
                 let len = self.traffic.outbox.message(slot)?.len as usize;
                 (len + Preamble::LEN_MAX).min(symbol_max)
@@ -183,7 +183,7 @@ impl Session {
                 .traffic
                 .outbox
                 .block(number)
-                .map_or(0, Block::symbol_len);
+                .map_or(0, |block| block.symbols.symbol_len());
             if picks.fits_into(len, room) {
                 self.pick(now, number, draft, picks);
             } else {
@@ -235,7 +235,7 @@ impl Session {
         let outbox = &self.traffic.outbox;
         match entry.item {
             Item::Block(number) => outbox.block(number).is_some_and(|block| {
-                block.last_packet != packet && picks.fits_into(block.symbol_len(), room)
+                block.last_packet != packet && picks.fits_into(block.symbols.symbol_len(), room)
             }),
             Item::Message(slot) => {
                 let least = (entry.bytes as usize + Preamble::LEN_MAX).min(room.symbol_max);
@@ -250,14 +250,18 @@ impl Session {
         let Some(block) = self.traffic.outbox.block(number) else {
             return;
         };
-        if block.to_send == 0 {
+        if block.flight.to_send == 0 {
             // The policy sends nothing this round. (In the schedule it would be found again and again.)
             self.take_off_schedule(number);
             return;
         }
-        let (slot, len, is_last) = (block.message, block.symbol_len(), block.to_send == 1);
-        let may_send_at = block.may_send_at();
-        let has_another_place = block.to_send == block.redundant + 1;
+        let (slot, len, is_last) = (
+            block.message,
+            block.symbols.symbol_len(),
+            block.flight.to_send == 1,
+        );
+        let may_send_at = block.flight.may_send_at();
+        let has_another_place = block.flight.to_send == block.flight.redundant + 1;
         if is_last || has_another_place {
             self.take_off_schedule(number);
         } else {
@@ -271,11 +275,11 @@ impl Session {
             .traffic
             .outbox
             .block(number)
-            .map(|block| self.round_end(now, block.backoff, block.patience));
+            .map(|block| self.round_end(now, block.flight.backoff, block.flight.patience));
         if let Some(block) = self.traffic.outbox.block_mut(number) {
-            block.round_ends = round_ends;
-            let pauses = block.pause(now);
-            if block.source_symbols == 1 && block.sent == 1 {
+            block.flight.round_ends = round_ends;
+            let pauses = block.flight.pause(now);
+            if block.symbols.source_symbols == 1 && block.sent == 1 {
                 self.traffic.recent.push(number);
             }
             if pauses {
@@ -348,10 +352,10 @@ impl Session {
     fn take_symbol(&mut self, now: Instant, number: u64, packet: u64, counts: bool) -> Option<u8> {
         let arrives = now + self.path.owd.min();
         let block = self.traffic.outbox.block_mut(number)?;
-        let esi = block.next_esi();
+        let esi = block.symbols.next_esi();
         block.sent = block.sent.saturating_add(1);
         block.unaccounted = block.unaccounted.saturating_add(1);
-        block.to_send -= u16::from(counts);
+        block.flight.to_send -= u16::from(counts);
         block.last_packet = packet;
         let slot = block.message;
         if let Some(message) = self.traffic.outbox.message_mut(slot)
@@ -379,10 +383,10 @@ impl Session {
             let Some(block) = self.traffic.outbox.block(number) else {
                 continue;
             };
-            let len = block.symbol_len();
+            let len = block.symbols.symbol_len();
             let is_wanted = block.last_packet != draft.number
                 && block.bundled < COPIES_MAX
-                && block.to_send == 0
+                && block.flight.to_send == 0
                 && len <= left
                 && picks.fits(len, room)
                 && self.is_bundled(block);
@@ -399,7 +403,7 @@ impl Session {
             if let Some(block) = self.traffic.outbox.block_mut(number) {
                 block.bundled += 1;
                 // What is on its way is waited for.
-                block.round_ends = Some(ends);
+                block.flight.round_ends = Some(ends);
             }
             let stream = self
                 .traffic
@@ -431,16 +435,16 @@ impl Session {
         let Some(block) = self.traffic.outbox.block(symbol.block) else {
             return;
         };
-        let len = block.symbol_len();
+        let len = block.symbols.symbol_len();
         let header = Symbol {
-            source_symbols: block.source_symbols,
+            source_symbols: block.symbols.source_symbols,
             truncated_block: symbol.block as u16,
             esi: symbol.esi,
             data: &[],
         };
         header.encode_header(writer, (!is_last).then_some(len));
         if let Some(space) = writer.space(len) {
-            block.write_symbol(symbol.esi, space);
+            block.symbols.write_symbol(symbol.esi, space);
         }
         self.sent.note_symbol(draft.symbol_count, symbol);
         draft.symbol_count += 1;
@@ -452,9 +456,9 @@ impl Session {
 /// What a symbol is worth in the application's measure, in 1,024ths: its share of the message's quality, the first time that the
 /// content is sent; repair is worth nothing.
 fn quality_of(message: &OutgoingMessage, block: &Block, esi: u8) -> u64 {
-    if esi >= block.source_symbols || block.sent > u16::from(block.source_symbols) {
+    if esi >= block.symbols.source_symbols || block.sent > u16::from(block.symbols.source_symbols) {
         return 0;
     }
-    let share = (block.symbol_len() as f32 / (message.len.max(1) as f32)).min(1.0);
+    let share = (block.symbols.symbol_len() as f32 / (message.len.max(1) as f32)).min(1.0);
     (message.options.quality * 1024.0 * share) as u64
 }

@@ -49,7 +49,7 @@ impl Session {
             self.traffic
                 .outbox
                 .block(*number)
-                .is_some_and(|block| block.sent >= u16::from(block.source_symbols))
+                .is_some_and(|block| block.sent >= u16::from(block.symbols.source_symbols))
         };
         message.is_all_cut() && message.live_blocks().iter().all(has_left)
     }
@@ -154,8 +154,8 @@ impl Session {
     pub(super) fn unschedule_block(&mut self, number: u64) {
         self.take_off_schedule(number);
         if let Some(block) = self.traffic.outbox.block_mut(number) {
-            block.to_send = 0;
-            block.resumes_at = None;
+            block.flight.to_send = 0;
+            block.flight.resumes_at = None;
         }
     }
 
@@ -164,7 +164,7 @@ impl Session {
         let Some(block) = self.traffic.outbox.block_mut(number) else {
             return;
         };
-        if block.to_send == 0 || core::mem::replace(&mut block.is_scheduled, true) {
+        if block.flight.to_send == 0 || core::mem::replace(&mut block.is_scheduled, true) {
             return;
         }
         if let Some(block) = self.traffic.outbox.block(number)
@@ -227,7 +227,7 @@ impl Session {
                     self.abandon(number, false);
                 }
                 was_sent |= block.sent > 0;
-                shared.pool.give(block.data);
+                shared.pool.give(block.symbols.data);
             }
         }
         if is_large

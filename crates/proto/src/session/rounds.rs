@@ -10,6 +10,7 @@ use punctual_policy::{
 
 use super::{Due, Session, Shared};
 use crate::limits::{BACKOFF_MAX, TIMER_GRANULARITY};
+use crate::message::Silence;
 use crate::recovery::PacketState;
 use crate::stream::{MessageId, MissReason};
 use crate::time::Instant;
@@ -75,7 +76,7 @@ impl Session {
         }
         let (action, counted, in_silence) = if rounds_left == 0 {
             // No deadline, or none that can be kept: nothing to buy with redundancy.
-            let all = Action::burst(u16::from(block.deficit()));
+            let all = Action::burst(u16::from(block.symbols.deficit()));
             (all, Deficit::Rank, false)
         } else {
             let policy = shared.config.policies.policy(miss_target);
@@ -114,23 +115,24 @@ impl Session {
         let message = self.traffic.outbox.message(block.message)?;
         let miss_target = message.options.miss_target();
         // Once something later was answered for, what was not is lost.
-        let is_silent = block.silent > 0 && self.largest_acked < Some(block.silent_from);
-        let silent = if is_silent { block.silent } else { 0 };
+        let is_silent =
+            block.silence.symbols > 0 && self.largest_acked < Some(block.silence.first_packet);
+        let silent = if is_silent { block.silence.symbols } else { 0 };
         let outlook = self.outlook(
             now,
-            block.source_symbols,
+            block.symbols.source_symbols,
             time_left,
             rounds_left,
             miss_target,
         );
         Some(Situation {
             deficit: match policy.counts() {
-                Deficit::Rank => block.deficit(),
-                Deficit::Source => block.source_deficit(),
+                Deficit::Rank => block.symbols.deficit(),
+                Deficit::Source => block.symbols.source_deficit(),
             },
             answers: Answers {
                 unaccounted: silent,
-                missing: self.chance_of_silence(now.since(block.flight_began), silent) as f32,
+                missing: self.chance_of_silence(now.since(block.flight.began), silent) as f32,
                 ..outlook.answers
             },
             sent: block.sent,
@@ -223,26 +225,28 @@ impl Session {
         let Some(block) = self.traffic.outbox.block_mut(number) else {
             return;
         };
-        block.to_send = decision.symbols;
-        block.redundant = decision.symbols.saturating_sub(u16::from(block.deficit()));
+        block.flight.to_send = decision.symbols;
+        block.flight.redundant = decision
+            .symbols
+            .saturating_sub(u16::from(block.symbols.deficit()));
         if decision.repeats_source {
-            block.repeat_source();
+            block.symbols.repeat_source();
         }
-        block.flight_from = flight_from;
-        block.flight_acked = false;
-        let was_silent = block.sent > 0 && last_acked < block.flight_began;
-        block.backoff = if decision.may_back_off && was_silent {
-            (block.backoff + 1).min(16)
+        block.flight.first_packet = flight_from;
+        block.flight.is_acked = false;
+        let was_silent = block.sent > 0 && last_acked < block.flight.began;
+        block.flight.backoff = if decision.may_back_off && was_silent {
+            (block.flight.backoff + 1).min(16)
         } else {
             0
         };
-        block.spacing = decision.spacing;
-        block.patience = decision.look_again.unwrap_or_default();
-        let patience = block.patience.max(round_time);
-        block.flight_began = now;
-        block.round_ends = None;
-        if block.to_send == 0 {
-            block.round_ends = match decision.look_again {
+        block.flight.spacing = decision.spacing;
+        block.flight.patience = decision.look_again.unwrap_or_default();
+        let patience = block.flight.patience.max(round_time);
+        block.flight.began = now;
+        block.flight.round_ends = None;
+        if block.flight.to_send == 0 {
+            block.flight.round_ends = match decision.look_again {
                 Some(wait) => Some(now + wait.max(TIMER_GRANULARITY)),
                 // The policy gives the deadline up. Delivery goes on after it.
                 None => decision
@@ -291,7 +295,7 @@ impl Session {
         let Some(block) = self.traffic.outbox.block(number) else {
             return;
         };
-        if !block.is_round_over() || block.is_complete() {
+        if !block.is_round_over() || block.symbols.is_complete() {
             return;
         }
         self.end_round(now, number, shared);
@@ -303,9 +307,9 @@ impl Session {
         let Some(block) = self.traffic.outbox.block_mut(number) else {
             return;
         };
-        block.round_ends = None;
-        let is_hurried = !block.patience.is_zero() && block.patience < round_time;
-        let from = block.flight_from.max(self.sent.first_outstanding());
+        block.flight.round_ends = None;
+        let is_hurried = !block.flight.patience.is_zero() && block.flight.patience < round_time;
+        let from = block.flight.first_packet.max(self.sent.first_outstanding());
         let mut touched = core::mem::take(shared.touched);
         touched.clear();
         let flight = from..self.sent.next_number();
@@ -324,11 +328,11 @@ impl Session {
         }
         touched.retain(|other| *other != number);
         if let Some(block) = self.traffic.outbox.block_mut(number) {
-            if self.largest_acked >= Some(block.silent_from) {
-                (block.silent, block.silent_from) = (0, u64::MAX);
+            if self.largest_acked >= Some(block.silence.first_packet) {
+                block.silence = Silence::NONE;
             }
-            block.silent += silent;
-            block.silent_from = block.silent_from.min(from);
+            block.silence.symbols += silent;
+            block.silence.first_packet = block.silence.first_packet.min(from);
         }
         self.end_round(now, number, shared);
         self.settle_flights(now, touched, shared);
@@ -342,10 +346,10 @@ impl Session {
                 .traffic
                 .outbox
                 .block_mut(number)
-                .filter(|block| block.backoff > 0)
+                .filter(|block| block.flight.backoff > 0)
             {
-                block.backoff = 0;
-                block.round_ends = block.round_ends.map(|_| now);
+                block.flight.backoff = 0;
+                block.flight.round_ends = block.flight.round_ends.map(|_| now);
                 self.arm(number);
             }
             number += 1;
@@ -357,8 +361,9 @@ impl Session {
             return;
         };
         if block.sent > 0 {
-            let size = block.symbol_len() + crate::wire::SYMBOL_HEADER + crate::wire::TAG_LEN + 7;
-            if block.flight_acked {
+            let size =
+                block.symbols.symbol_len() + crate::wire::SYMBOL_HEADER + crate::wire::TAG_LEN + 7;
+            if block.flight.is_acked {
                 self.path.mtu.on_flight_seen();
                 self.path.reordering.on_orderly_flight(now, &self.path.rtt);
             } else if block.unaccounted == 0 {

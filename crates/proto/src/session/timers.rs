@@ -120,12 +120,12 @@ impl Session {
         let slot = block.message;
         if block.drop_at.is_some_and(|drop_at| now >= drop_at) {
             self.drop_late(now, slot, shared);
-        } else if let Some(resumes_at) = block.resumes_at {
+        } else if let Some(resumes_at) = block.flight.resumes_at {
             if now >= resumes_at {
-                block.resumes_at = None;
+                block.flight.resumes_at = None;
                 self.schedule_block(number);
             }
-        } else if block.round_ends.is_some_and(|ends| now >= ends) {
+        } else if block.flight.round_ends.is_some_and(|ends| now >= ends) {
             self.expire_round(now, number, shared);
         }
         self.arm_not_before(number, now + TIMER_GRANULARITY);

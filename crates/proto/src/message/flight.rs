@@ -1,0 +1,50 @@
+//! One flight of a block's symbols, and the round that it begins.
+
+use core::time::Duration;
+
+use crate::time::Instant;
+
+/// Where the current flight of a block stands.
+#[derive(Default)]
+pub(crate) struct Flight {
+    /// Symbols still to be sent.
+    pub(crate) to_send: u16,
+    /// Of them, those that are only needed if others are lost: the last ones.
+    pub(crate) redundant: u16,
+    /// The first packet that may hold a symbol of it; below it all are settled.
+    pub(crate) first_packet: u64,
+    /// One of its packets was acknowledged: it was not lost whole.
+    pub(crate) is_acked: bool,
+    pub(crate) began: Instant,
+    /// When its round ends; known when all of it has left.
+    pub(crate) round_ends: Option<Instant>,
+    /// How long its round waits for answers; zero stands for the path's round time.
+    pub(crate) patience: Duration,
+    /// Time between two of its symbols, and when the next one may leave.
+    pub(crate) spacing: Duration,
+    pub(crate) resumes_at: Option<Instant>,
+    /// When the symbol before that left, if it was not before this flight.
+    last_sent_at: Instant,
+    /// Doublings of the round time, after the deadline.
+    pub(crate) backoff: u8,
+}
+
+impl Flight {
+    /// Whether its next symbol is only needed if others are lost.
+    pub(crate) const fn is_next_redundant(&self) -> bool {
+        self.to_send <= self.redundant
+    }
+
+    /// When its next symbol may leave.
+    pub(crate) fn may_send_at(&self) -> Instant {
+        self.began.max(self.last_sent_at + self.spacing)
+    }
+
+    /// A symbol leaves now. `true` when the rest of the flight has to wait.
+    pub(crate) fn pause(&mut self, now: Instant) -> bool {
+        self.last_sent_at = now;
+        let pauses = self.to_send > 0 && self.spacing > Duration::ZERO;
+        self.resumes_at = pauses.then(|| now + self.spacing);
+        pauses
+    }
+}
