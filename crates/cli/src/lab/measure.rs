@@ -6,6 +6,7 @@ use punctual_lab::channel::PathSpec;
 use punctual_lab::report::{self, Figures, Series};
 use punctual_lab::simulate::{PolicyResult, SimulateOptions, simulate};
 use punctual_lab::stats::Report;
+use punctual_proto::Promise;
 use serde_json::{Map, Value, json};
 
 use super::workload::{Deadline, Workload};
@@ -112,6 +113,10 @@ pub(crate) fn settings(
         "message_bytes": options.message_bytes,
         "messages": options.messages,
         "sessions": options.sessions,
+        "promise": match options.promise {
+            Promise::EachStream => "each stream",
+            Promise::AllSessions => "all sessions",
+        },
         "interval_ms": millis(options.interval),
         "datagram_max_bytes": options.datagram_max,
         "seed": options.seed,

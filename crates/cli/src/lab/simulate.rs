@@ -41,7 +41,7 @@ struct Play {
 }
 
 /// What cannot stand beside a scenario.
-const DECIDED_BY_FILE: [&str; 23] = [
+const DECIDED_BY_FILE: [&str; 24] = [
     "rtt_ms",
     "split",
     "loss",
@@ -63,6 +63,7 @@ const DECIDED_BY_FILE: [&str; 23] = [
     "messages",
     "bytes",
     "sessions",
+    "promise",
     "interval_ms",
     "policy",
 ];

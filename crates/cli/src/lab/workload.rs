@@ -6,6 +6,7 @@ use std::time::Duration;
 use punctual_lab::channel::PathSpec;
 use punctual_lab::simulate::SimulateOptions;
 use punctual_policy::PolicyKind;
+use punctual_proto::Promise;
 
 use crate::values;
 
@@ -31,6 +32,10 @@ pub(super) struct Workload {
     /// Sessions, each with a path of its own.
     #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(super) sessions: u32,
+    /// Whose share of messages is to be on time: that of each session by itself, or of all together. Only steered keeps the second, and good
+    /// paths pay for bad ones then.
+    #[arg(long, value_name = "WHOSE", default_value = "each-stream")]
+    promise: PromiseArg,
     /// Time between two messages of a session.
     #[arg(long, value_name = "MS", default_value = "1000", value_parser = values::millis_above_zero)]
     pub(super) interval_ms: Duration,
@@ -56,6 +61,22 @@ pub(super) struct Workload {
     /// `lost_messages`, `seed`}.
     #[arg(long, help_heading = "Output")]
     pub(super) json: bool,
+}
+
+/// [`Promise`] as a flag.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum PromiseArg {
+    EachStream,
+    AllSessions,
+}
+
+impl From<PromiseArg> for Promise {
+    fn from(promise: PromiseArg) -> Self {
+        match promise {
+            PromiseArg::EachStream => Self::EachStream,
+            PromiseArg::AllSessions => Self::AllSessions,
+        }
+    }
 }
 
 /// Where the deadline comes from when the user names none.
@@ -102,6 +123,7 @@ impl Workload {
             symbols: self.symbols,
             message_bytes: self.bytes as usize,
             sessions: self.sessions,
+            promise: self.promise.into(),
             interval: self.interval_ms,
             messages: self.messages,
             policies: self.policy.clone(),

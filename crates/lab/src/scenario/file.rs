@@ -25,6 +25,9 @@ pub(super) struct File {
     /// Which policy decides how many symbols are sent: `steered` (the default), `exact`, `pangolin`, `hairpin`, `hairpin(PRICE)`,
     /// `retransmit`, `fixed(N)`.
     pub(super) policy: Option<String>,
+    /// Whose share of a stream's messages is to be on time: `each_stream` (by session; the default) or `all_sessions` (of the server's
+    /// sessions, or of the client's one). Only `steered` shares it.
+    pub(super) promise: Option<Promise>,
     /// The server's budget for all its sessions together, which they share by the coordinator. Default: none.
     pub(super) uplink_mbit_per_s: Option<f64>,
     /// With `false` sessions send as if they were alone. Default true.
@@ -43,6 +46,13 @@ pub(super) struct File {
 pub(super) enum Direction {
     ToClient,
     ToServer,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Promise {
+    EachStream,
+    AllSessions,
 }
 
 /// Other traffic through the link.

@@ -117,6 +117,7 @@ impl<'a, V: Venue> Stage<'a, V> {
         );
         let config = EndpointConfig {
             uplink: scenario.uplink,
+            promise: scenario.promise,
             ..with_thin(config, scenario.thin)
         };
         let server = venue.add_server(config).map_err(RunError::Venue)?;

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use punctual_policy::PolicyKind;
-use punctual_proto::{Uplink, WhenLate, limits};
+use punctual_proto::{Promise, Uplink, WhenLate, limits};
 
 use super::error::{self, Refusal, ScenarioError};
 use super::{Traffic, check};
@@ -33,6 +33,8 @@ pub struct Scenario {
     pub direction: Forward,
     /// Which policy decides how many symbols are sent.
     pub policy: PolicyKind,
+    /// Whose share of messages is to be on time.
+    pub promise: Promise,
     /// What the server is told of the way out that its sessions share.
     pub uplink: Uplink,
     /// Each session's own path.

@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::time::Duration;
 
+use punctual_proto::Promise;
+
 use super::*;
 use crate::channel::{DelayModel, LossModel};
 use crate::world::Forward;
@@ -183,6 +185,23 @@ fn what_the_parser_refuses_has_its_place_too() {
         assert!(!error.contains('\n'), "{error}");
         println!("{error}");
     }
+}
+
+#[test]
+fn a_promise_may_be_of_all_sessions() {
+    let with = |top: &str| LEAST.replace("[network]", &format!("{top}\n[network]"));
+    assert_eq!(parse(LEAST).unwrap().promise, Promise::EachStream);
+    let all = parse(&with("promise = 'all_sessions'")).unwrap();
+    assert_eq!(all.promise, Promise::AllSessions);
+    assert!(parse(&with("promise = 'each_stream'\npolicy = 'exact'")).is_ok());
+    let said = said_of(
+        "[network]",
+        "policy = 'exact'\npromise = 'all_sessions'\n[network]",
+    );
+    assert!(
+        said.contains("line 2: `promise` is shared by sessions only with"),
+        "{said}"
+    );
 }
 
 #[test]

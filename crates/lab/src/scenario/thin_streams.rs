@@ -8,7 +8,7 @@
 use std::time::Duration;
 
 use punctual_policy::PolicyKind;
-use punctual_proto::{Uplink, WhenLate};
+use punctual_proto::{Promise, Uplink, WhenLate};
 use serde::{Deserialize, Serialize};
 
 use super::run::{RunError, run};
@@ -210,6 +210,7 @@ fn scenario(shape: Shape, remedies: Remedies, study: &ThinStudy) -> Scenario {
         seed: study.seed,
         direction: Forward::ToClient,
         policy: PolicyKind::default(),
+        promise: Promise::default(),
         uplink: Uplink::Unknown,
         path,
         mtu: None,

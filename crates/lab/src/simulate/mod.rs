@@ -140,6 +140,7 @@ impl<'a> Run<'a> {
         let aead = Arc::new(LabAead);
         let config = |config: EndpointConfig| EndpointConfig {
             datagram_max: options.datagram_max,
+            promise: options.promise,
             ..config
         };
         let server_config = EndpointConfig::server(

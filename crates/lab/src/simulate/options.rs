@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use punctual_policy::PolicyKind;
-use punctual_proto::{SendOptions, limits};
+use punctual_proto::{Promise, SendOptions, limits};
 
 use crate::channel::{PathSpec, SpecError};
 use crate::genie::Task;
@@ -24,6 +24,8 @@ pub struct SimulateOptions {
     pub message_bytes: usize,
     /// Sessions, 1..=100,000.
     pub sessions: u32,
+    /// Whose share of messages is to be on time; only `steered` shares it.
+    pub promise: Promise,
     /// Time between two messages of a session.
     pub interval: Duration,
     /// Messages in all, per policy.
@@ -77,6 +79,7 @@ impl SimulateOptions {
             symbols: None,
             message_bytes: 2048,
             sessions: 1000,
+            promise: Promise::default(),
             interval: Duration::from_secs(1),
             messages: 100_000,
             policies: vec![PolicyKind::default()],

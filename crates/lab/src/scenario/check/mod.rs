@@ -11,7 +11,8 @@ mod way;
 use std::path::Path;
 use std::time::Duration;
 
-use punctual_proto::{Uplink, limits};
+use punctual_policy::PolicyKind;
+use punctual_proto::{Promise, Uplink, limits};
 
 use super::error::{Place, Problem};
 use super::file;
@@ -81,6 +82,7 @@ pub(super) fn scenario(raw: file::File, file: &Path) -> Result<Scenario, Problem
         seed: raw.seed.unwrap_or(1),
         direction,
         policy,
+        promise: promise(&top, raw.promise, policy)?,
         uplink: uplink(&top, raw.uplink_mbit_per_s, raw.coordination)?,
         path,
         mtu,
@@ -89,6 +91,23 @@ pub(super) fn scenario(raw: file::File, file: &Path) -> Result<Scenario, Problem
         thin,
         streams: stream::streams(&top.table("stream"), &raw.stream, seconds)?,
     })
+}
+
+fn promise(
+    top: &Place<'_>,
+    raw: Option<file::Promise>,
+    policy: PolicyKind,
+) -> Result<Promise, Problem> {
+    match (raw, policy) {
+        (None | Some(file::Promise::EachStream), _) => Ok(Promise::EachStream),
+        (Some(file::Promise::AllSessions), PolicyKind::Steered | PolicyKind::SteeredWithout(_)) => {
+            Ok(Promise::AllSessions)
+        }
+        (Some(file::Promise::AllSessions), _) => Err(top.conflict(
+            "promise",
+            "is shared by sessions only with `policy = 'steered'`",
+        )),
+    }
 }
 
 fn uplink(
