@@ -25,6 +25,9 @@ fn what_can_be_met_by_knowing_bursts_is_met_by_learning_them() {
         // Bursts swallow whole messages, and what is left of the target is for the others.
         (20.0, 0.05, 78, 1, 0.01),
         (20.0, 0.02, 78, 4, 0.01),
+        // Of one flight, copies are far enough apart.
+        (5.0, 0.05, 78, 1, 0.001),
+        (5.0, 0.02, 78, 1, 0.001),
     ];
     for (burst_ms, loss, deadline_ms, symbols, target) in rows {
         let row = Row {

@@ -10,8 +10,9 @@ use core::time::Duration;
 use crate::Burst;
 use crate::limits::SOURCE_SYMBOLS_MAX;
 
-/// Lengths of a burst after which fates hardly depend on each other: e^-3.
-const INDEPENDENT: u32 = 3;
+/// Lengths of a burst after which fates do not depend on each other. Three would do (e^-3) if the length were known; but packets that far apart only
+/// show that it is less, and being in time is what counts, not being early.
+const INDEPENDENT: u32 = 12;
 /// Symbols that spreading must save.
 const WORTH: f64 = 0.05;
 /// Symbols beyond the deficit for which a spacing of their own is tried.
