@@ -25,7 +25,7 @@ const ENOUGH: f32 = 8.0;
 /// Share of the packets right after a lost one that are lost, before any was seen. (Paths differ too much to expect more.)
 const PRIOR_TOGETHER: f32 = 0.1;
 
-/// Correlations below this cannot be told from none, after so few losses.
+/// Correlations below this cannot be told from none, and after few losses, more.
 const GONE: f32 = 0.03;
 /// Correlations below this are as good as none.
 const NOTABLE: f32 = 0.1;
@@ -165,27 +165,32 @@ impl Bursts {
         let apart = (1..CLASSES).filter(|class| self.after_loss[*class].packets >= ENOUGH);
         let apart = apart.map(|class| self.seen_in(class, loss));
         let together = apart.fold(self.seen_in(0, loss), f32::max);
-        let (mut weights, mut sum_s, mut at_most_s) = (0.0, 0.0, 1.0_f32);
+        let (mut weights, mut sum_s) = (0.0, 0.0);
+        // By many packets, and by few.
+        let (mut at_most_s, mut perhaps_at_most_s) = (1.0_f32, 1.0_f32);
         for class in 1..CLASSES {
             let after = &self.after_loss[class];
             if after.packets < 1.0 {
                 continue;
             }
             let correlation = self.seen_in(class, loss);
-            let ratio = (together / correlation.max(GONE)).max(1.1);
+            let told_from_none = GONE.max(1.0 / (1.0 + after.packets));
+            let ratio = (together / correlation.max(told_from_none)).max(1.1);
             let time_s = after.lags_s / after.packets / libm::logf(ratio);
-            if correlation > GONE {
+            if correlation > told_from_none {
                 weights += after.packets;
                 sum_s += after.packets * time_s;
-            } else {
+            } else if after.packets >= ENOUGH {
                 // It went faster than this, no more.
                 at_most_s = at_most_s.min(time_s);
+            } else {
+                perhaps_at_most_s = perhaps_at_most_s.min(time_s);
             }
         }
         let time_s = if weights > 0.0 {
             sum_s / weights
         } else {
-            at_most_s
+            perhaps_at_most_s
         };
         let time_s = time_s.min(at_most_s);
         (together, Duration::from_secs_f32(time_s.clamp(0.0, 1.0)))
@@ -287,6 +292,23 @@ mod tests {
         assert!(again(5) < 1e-6, "as many as ever: {}", again(5));
         assert!((0.04..0.1).contains(&again(14)), "{}", again(14));
         assert!(Bursts::default().again(round, 0.05) < 1e-6);
+    }
+
+    /// A regression: one packet that arrived 3 ms after a lost one made all bursts shorter than a millisecond, for good where no other pair was
+    /// as close.
+    #[test]
+    fn one_packet_does_not_end_all_bursts() {
+        let mut met = Bursts::default();
+        met.note_after_loss(Duration::from_millis(3), false);
+        for after_loss in 0..200 {
+            met.note_after_loss(Duration::from_millis(12), after_loss % 10 == 0);
+        }
+        for _ in 0..20 {
+            met.note_after_loss(Duration::from_micros(100), true);
+        }
+        let (together, time) = met.shape(0.01);
+        assert!(together > 0.9, "{together}");
+        assert!(time > Duration::from_millis(4), "{time:?}");
     }
 
     /// A regression: of packets that leave one by one, bursts were not seen, since none of them left together with another.
