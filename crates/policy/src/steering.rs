@@ -14,6 +14,8 @@ use crate::{Policy, Price, Situation};
 const STEP: f32 = 0.02;
 /// .. and at the first message. It falls with the root of the messages.
 const FIRST_STEP: f32 = 0.5;
+/// So many messages, and more, are as good as any number.
+const MANY: u16 = 1024;
 /// Excess beyond this many targets counts as this many: a message that is all but lost says no more about the price.
 const EXCESS_MAX: f32 = 50.0;
 /// Expected misses beyond this many targets too much, message after message, say that the path has changed: steps grow with their number ..
@@ -21,9 +23,9 @@ const FAR: f32 = 0.5;
 /// .. up to so many times. (Between two prices that mix, one such message is followed by one of the other kind.)
 const FAR_RUN_MAX: u8 = 16;
 /// Where what is expected takes a search, it is looked for at one message in so many, which stands for all since the last one ..
-const SEARCHED_EVERY: u32 = 4;
+const SEARCHED_EVERY: u16 = 4;
 /// .. after so many first ones.
-const SEARCHED_FIRST: u32 = 32;
+const SEARCHED_FIRST: u16 = 32;
 /// What a seen miss adds to the logarithm of the correction; a message takes off the target's share of it.
 const GAIN: f32 = 0.15;
 /// Logarithms of the correction that chance explains: eight misses more or less than the target ..
@@ -36,21 +38,26 @@ const BURSTY: f32 = 0.3;
 const MOST: f32 = 3.47;
 /// That of the least, a quarter.
 const LEAST: f32 = -1.39;
+/// Where the sum of misses ends, both ways.
+const EXCESS_HIGH: f32 = MOST + CHANCE;
+const EXCESS_LOW: f32 = LEAST - CHANCE;
 /// What a target's worth of misses is worth at most, as multiples of the message: where even that does not bring the misses
 /// down, symbols do not help.
 const SYMBOLS_MAX: f32 = 16.0;
 
-/// The price of one promise, and what it is learned from. 20 bytes.
+/// The price of one promise, and what it is learned from. 16 bytes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Steering {
     /// Octaves.
     log2: f32,
     /// Misses seen less those that the target allows, times [`GAIN`].
     excess: f32,
-    /// Messages steered; 0 before the first price.
-    messages: u32,
-    /// The price is as high as it gets: more misses do not raise what would lift it further.
-    is_at_most: bool,
+    /// Messages steered; 0 before the first price. After the last number it goes on at [`MANY`].
+    messages: u16,
+    /// By how much `excess` stays below [`EXCESS_HIGH`]: while the price is as high as it gets, it does not grow beyond where it was when the
+    /// price came there. Misses are set off against what the target allows; more of them would only keep the price up when
+    /// the path is good again.
+    kept_below: f32,
     /// Messages in a row that were far from the target.
     far_run: u8,
     /// Messages since what is expected was last looked for.
@@ -110,12 +117,12 @@ impl Steering {
             || is_drawn(self.messages);
         if !is_due {
             self.unsearched = self.unsearched.saturating_add(1);
-            self.messages = self.messages.saturating_add(1);
+            self.count();
             return Some(price);
         }
         let miss = policy.miss_at_price(&priced)?;
         let stands_for = 1.0 + f32::from(core::mem::take(&mut self.unsearched));
-        self.messages = self.messages.saturating_add(1);
+        self.count();
         let excess = (miss * correction / miss_target - 1.0).min(EXCESS_MAX);
         self.far_run = if excess > FAR {
             (self.far_run + 1).min(FAR_RUN_MAX)
@@ -123,28 +130,36 @@ impl Steering {
             0
         };
         let hurry = f32::from(self.far_run.max(1));
-        let step = hurry * STEP.max(FIRST_STEP / libm::sqrtf(self.messages as f32));
+        let step = hurry * STEP.max(FIRST_STEP / libm::sqrtf(f32::from(self.messages)));
         let most = libm::log2f(SYMBOLS_MAX * f32::from(first.source_symbols) / miss_target);
         let log2 = price.log2() + stands_for * step * excess;
-        self.is_at_most = log2 >= most;
+        if log2 < most {
+            self.kept_below = 0.0;
+        } else if self.kept_below == 0.0 {
+            self.kept_below = EXCESS_HIGH - self.excess.max(0.0);
+        }
         self.log2 = Price::from_log2(log2.min(most)).log2();
         Some(price)
+    }
+
+    fn count(&mut self) {
+        self.messages = self.messages.checked_add(1).unwrap_or(MANY);
     }
 
     /// A message with this target has its outcome: on time, or missed although symbols could have prevented it. Misses for another
     /// reason (delay, a queue, a path that carried nothing) count as on time.
     pub fn on_outcome(&mut self, is_missed: bool, miss_target: f32) {
-        let missed = f32::from(u8::from(is_missed && !self.is_at_most));
+        let missed = f32::from(u8::from(is_missed));
         let excess = self.excess + GAIN * (missed - miss_target);
-        self.excess = excess.clamp(LEAST - CHANCE, MOST + CHANCE);
+        self.excess = excess.clamp(EXCESS_LOW, EXCESS_HIGH - self.kept_below);
     }
 }
 
 /// Whether what is expected is looked for at this message: at one in [`SEARCHED_EVERY`], and not in step with anything (sessions that
 /// share a price take turns): the fractional part of the multiples of the golden ratio.
-const fn is_drawn(message: u32) -> bool {
-    const GOLDEN: u32 = 0x9e37_79b9;
-    message.wrapping_mul(GOLDEN) < u32::MAX / SEARCHED_EVERY
+const fn is_drawn(message: u16) -> bool {
+    const GOLDEN: u16 = 0x9e37;
+    message.wrapping_mul(GOLDEN) < u16::MAX / SEARCHED_EVERY
 }
 
 /// The least price at which messages like this one meet the target.
