@@ -10,6 +10,7 @@
 //! section 7.6. A window that is not filled neither grows nor shrinks (section 7.8). While little waits to be sent it is never below
 //! ten packets (decision 0003). Repair symbols count like all else. Why these: decision 0007.
 
+mod carried;
 mod copa;
 mod cubic;
 mod delays;
@@ -20,9 +21,10 @@ mod tests;
 
 use core::time::Duration;
 
+use carried::{CLEAR_SHARE, Carried, RATE_MEMORY};
 use copa::Copa;
 use cubic::Cubic;
-use delays::{Delays, Least, Sample, WANDER_MAX_US};
+use delays::{Delays, Sample, WANDER_MAX_US};
 use rivalry::Rivalry;
 
 use crate::limits::MTU_MIN;
@@ -49,44 +51,8 @@ const START_PACKETS: f64 = 4.0;
 /// What is left of the window at the first sign of a queue, besides the share that stands in it: the window has grown by half while the
 /// news came back.
 const START_LEFT: f64 = 0.8;
-/// Below this share of the most that came back within ten seconds the path is not full. Jitter makes the most too large by up to a third.
-const CLEAR_SHARE: f64 = 0.75;
-/// How long the most is remembered: a bucket's length.
-const RATE_MEMORY: Duration = Duration::from_secs(10);
 /// A queue of so many packets at the window's own rate is as good as none.
 const SLACK: f64 = 0.25;
-/// Losses of a period that chance explains, whatever their share.
-const LOSSES_EXPLAINED: u16 = 3;
-/// The share of a period's packets that chance may lose, whatever is known of the path.
-const LOSS_SHARE_EXPLAINED: f32 = 0.1;
-/// No path loses more by chance.
-const CHANCE_LOSS_MAX: f32 = 0.4;
-/// Weight of a period that tells what chance loses, and of a full one, which only shows when it is less.
-const CHANCE_WEIGHT: f32 = 0.25;
-const CHANCE_WEIGHT_FULL: f32 = 1.0 / 32.0;
-/// Packets that a period has at least, so that a share of them means something.
-const PERIOD_PACKETS: u16 = 20;
-
-/// What came back since a point in time.
-#[derive(Clone, Copy, Default)]
-struct Round {
-    began: Instant,
-    acked_bytes: u64,
-    acked: u16,
-    lost: u16,
-}
-
-/// What a period has told of losses.
-#[derive(Clone, Copy, Default)]
-struct Told {
-    /// Bytes a second that came back.
-    rate: u32,
-    /// Share of packets lost.
-    lost: f32,
-    /// All losses were counted, and were not those of a competition.
-    is_whole: bool,
-}
-
 pub(crate) struct Congestion {
     window: f64,
     in_flight: u64,
@@ -104,15 +70,9 @@ pub(crate) struct Congestion {
     burst_began: Instant,
     /// When the window or the pacer last held something back. Packets sent later prove nothing of the window.
     filled_at: Option<Instant>,
-    round: Round,
-    /// Bytes a second that came back in the last period, and the most over ten seconds, negated.
-    rate: u32,
-    rate_max: Least,
-    /// Share of packets that is lost while we send clearly less than the path has carried: that is not our doing.
-    chance_loss: f32,
+    carried: Carried,
     /// The window before losses first cut it, while it is not known whether they were chance.
     uncut: f32,
-    told: Told,
     delays: Delays,
     copa: Copa,
     cubic: Cubic,
@@ -131,12 +91,8 @@ impl Default for Congestion {
             recovery_since: None,
             burst_began: Instant::ZERO,
             filled_at: None,
-            round: Round::default(),
-            rate: 0,
-            rate_max: Least::default(),
-            chance_loss: 0.0,
+            carried: Carried::default(),
             uncut: 0.0,
-            told: Told::default(),
             delays: Delays::default(),
             copa: Copa::default(),
             cubic: Cubic::default(),
@@ -165,7 +121,7 @@ impl Congestion {
             return INITIAL;
         }
         let round_trip_us = self.delays.least_us() + WANDER_MAX_US;
-        (self.rate_max() * round_trip_us / 1e6).max(INITIAL)
+        (self.carried.rate_max() * round_trip_us / 1e6).max(INITIAL)
     }
 
     /// Bytes that are under way.
@@ -305,31 +261,25 @@ impl Congestion {
         if let Some(since) = self.rivalry.drains_since() {
             return now.since(since) > smoothed + smoothed / 2;
         }
-        let little = self.rate_max() * CLEAR_SHARE;
+        let little = self.carried.rate_max() * CLEAR_SHARE;
         self.is_idle
-            || f64::from(self.rate) < little
+            || self.carried.rate() < little
                 && self.delays.is_known()
                 && self.window / self.delays.standing_us() * 1e6 < little
-    }
-
-    /// The most that came back within about ten seconds, in bytes a second.
-    fn rate_max(&self) -> f64 {
-        f64::from(u32::MAX - self.rate_max.get_us())
     }
 
     pub(crate) fn on_acked(&mut self, now: Instant, sent_at: Instant, bytes: usize) {
         self.on_forgotten(bytes);
         self.is_floored = true;
-        self.round.acked_bytes += bytes as u64;
-        self.round.acked = self.round.acked.saturating_add(1);
+        self.carried.on_acked(bytes);
         // RFC 9002 section 7.8: a window that was not filled proves nothing.
         let was_filled = self.filled_at.is_some_and(|at| sent_at <= at);
         let is_recovering = self.recovery_since.is_some_and(|since| sent_at <= since);
         if was_filled && self.delays.is_known() && !is_recovering {
             self.move_window(now, bytes as f64);
         }
-        if sent_at >= self.round.began && self.round.acked + self.round.lost >= PERIOD_PACKETS {
-            self.end_round(now);
+        if self.carried.is_over(sent_at) {
+            self.end_period(now);
         }
     }
 
@@ -367,66 +317,27 @@ impl Congestion {
         carried
     }
 
-    fn end_round(&mut self, now: Instant) {
-        let ended = self.round;
-        let Round {
-            acked,
-            lost,
-            began,
-            acked_bytes,
-        } = ended;
-        self.rate = (acked_bytes as f64 / now.since(began).as_secs_f64().max(1e-4)) as u32;
-        self.rate_max.record(now, u32::MAX - self.rate, RATE_MEMORY);
-        self.round = Round {
-            began: now,
-            ..Round::default()
-        };
-        self.learn_chance_loss(now, &ended);
-        // What chance loses on average, and 1.5 standard deviations: where nothing else was learned, 5 of 20 packets, 13 of 87. Where it was,
-        // nothing is spared beyond, and every cut by mistake costs: 2.
-        let (share, deviations) = if self.chance_loss > LOSS_SHARE_EXPLAINED {
-            (self.chance_loss, 2.0)
-        } else {
-            (LOSS_SHARE_EXPLAINED, 1.5)
-        };
-        let expected = f64::from(share) * (f64::from(acked) + f64::from(lost));
-        let most = expected + deviations * libm::sqrt(expected);
-        if lost > LOSSES_EXPLAINED && f64::from(lost) > most {
+    fn end_period(&mut self, now: Instant) {
+        // After a cut, packets sent before it count if they arrive, and not if they are lost.
+        let recovers = self.recovery_since.map(|at| at + self.delays.smoothed());
+        let is_whole = recovers.is_none_or(|until| self.carried.began() >= until)
+            && !self.rivalry.is_on()
+            && !self.rivalry.was_met(now);
+        let ended = self.carried.end(now, is_whole);
+        if ended.tells_chance {
+            self.take_back_cuts(now);
+        }
+        if ended.is_too_much {
             self.uncut = self.uncut.max(self.window as f32);
             self.cut(now);
         }
     }
 
-    /// A path that loses as much when it is sent clearly less than it has carried, before or since, loses by chance: to send less does not
-    /// help, and to have done so was wrong.
-    fn learn_chance_loss(&mut self, now: Instant, round: &Round) {
-        // After a cut, packets sent before it count if they arrive, and not if they are lost.
-        let recovers = self.recovery_since.map(|at| at + self.delays.smoothed());
-        let this = Told {
-            rate: self.rate,
-            lost: f32::from(round.lost) / f32::from((round.acked + round.lost).max(1)),
-            is_whole: recovers.is_none_or(|until| round.began >= until)
-                && !self.rivalry.is_on()
-                && !self.rivalry.was_met(now),
-        };
-        let before = core::mem::replace(&mut self.told, this);
-        if !before.is_whole {
-            return;
-        }
-        if f64::from(before.rate) >= self.rate_max() * CLEAR_SHARE {
-            let less = (self.chance_loss - before.lost).max(0.0);
-            self.chance_loss -= less * CHANCE_WEIGHT_FULL;
-            return;
-        }
-        let weight = match self.chance_loss {
-            0.0 => 1.0,
-            _ => CHANCE_WEIGHT,
-        };
-        self.chance_loss += (before.lost - self.chance_loss) * weight;
-        self.chance_loss = self.chance_loss.min(CHANCE_LOSS_MAX);
+    /// What was lost is lost when less is sent as well: to have sent less for it was wrong.
+    fn take_back_cuts(&mut self, now: Instant) {
         let uncut = f64::from(core::mem::take(&mut self.uncut));
         let is_recent = (self.recovery_since).is_some_and(|at| now.since(at) < RATE_MEMORY);
-        if is_recent && self.chance_loss > LOSS_SHARE_EXPLAINED && uncut > self.window {
+        if is_recent && self.carried.is_lossy() && uncut > self.window {
             self.window = uncut;
             self.copa.restart(now, uncut);
         }
@@ -443,7 +354,7 @@ impl Congestion {
             && sent_at.since(self.burst_began) <= self.burst_span();
         if !is_same_burst {
             self.burst_began = sent_at;
-            self.round.lost = self.round.lost.saturating_add(1);
+            self.carried.on_lost();
         }
         if self.rivalry.is_on() {
             self.cut(now);
@@ -457,7 +368,7 @@ impl Congestion {
 
     /// A packet that was taken for lost arrived after all.
     pub(crate) const fn on_spurious_loss(&mut self) {
-        self.round.lost = self.round.lost.saturating_sub(1);
+        self.carried.on_spurious_loss();
     }
 
     /// A sign of congestion on a packet sent at `sent_at`: an ECN mark, or a loss while competing.
