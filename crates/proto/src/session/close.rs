@@ -88,7 +88,7 @@ impl Session {
             return;
         }
         self.drop_everything(shared);
-        self.push_event(Event::Closed {
+        self.traffic.events.push(Event::Closed {
             why: CloseReason::Local { code },
         });
         let until = now + self.path.round_time() * 3;
@@ -137,7 +137,7 @@ impl Session {
         let was_told = matches!(self.state, State::Closing { .. });
         self.drop_everything(shared);
         if !was_told {
-            self.push_event(Event::Closed { why });
+            self.traffic.events.push(Event::Closed { why });
         }
         self.state = State::Closed;
     }

@@ -128,7 +128,7 @@ impl Session {
                 self.path.rtt.record(round_trip);
             }
             self.state = State::Open;
-            self.push_event(Event::Connected { identity });
+            self.traffic.events.push(Event::Connected { identity });
         }
     }
 
@@ -184,7 +184,7 @@ impl Session {
             contents.is_refused = true;
             return Ok(());
         }
-        let waiting = self.traffic.waiting_bytes + self.traffic.incoming.waiting_bytes();
+        let waiting = self.traffic.events.content_bytes() + self.traffic.incoming.waiting_bytes();
         match self
             .traffic
             .inbox
@@ -220,7 +220,7 @@ impl Session {
                 Ready::Aborted {
                     stream,
                     first_block,
-                } => self.push_event(Event::Piece(Piece::Aborted {
+                } => self.traffic.events.push(Event::Piece(Piece::Aborted {
                     stream: StreamId(stream),
                     message: first_block,
                 })),
@@ -291,7 +291,7 @@ impl Session {
             data,
         };
         let is_last = piece.is_last();
-        self.push_event(Event::Piece(piece));
+        self.traffic.events.push(Event::Piece(piece));
         if is_last {
             self.statistics.messages_received += 1;
             if matches!(order, Order::Sequence(_)) {
@@ -335,7 +335,7 @@ impl Session {
 
     fn push_message(&mut self, stream: u16, data: Vec<u8>) {
         self.statistics.messages_received += 1;
-        self.push_event(Event::Message {
+        self.traffic.events.push(Event::Message {
             stream: StreamId(stream),
             data,
         });

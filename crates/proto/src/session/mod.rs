@@ -6,6 +6,7 @@ mod answers;
 mod close;
 mod cut;
 mod event;
+mod events;
 mod expect;
 mod fill;
 mod input;
@@ -33,6 +34,7 @@ pub use send::SendError;
 pub use statistics::{PathReport, SessionStats};
 
 use self::answers::PendingAck;
+use self::events::Events;
 use crate::clock::ClockOffset;
 use crate::crypto::{Algorithm, OpenKeys, SealKeys};
 use crate::endpoint::{EndpointConfig, Promise};
@@ -247,11 +249,7 @@ struct Traffic {
     tick: Option<Tick>,
     /// `send` has answered `Full`.
     was_full: bool,
-    events: VecDeque<Event>,
-    /// Bytes of messages in `events`.
-    waiting_bytes: usize,
-    /// The application takes no messages for now; all other events go on.
-    holds_messages: bool,
+    events: Events,
     timers: BinaryHeap<Reverse<(Instant, Due)>>,
     /// Share of the messages with a deadline, lately, that the window or the pacer held back.
     held_share: f32,
@@ -373,18 +371,13 @@ impl Session {
 
     /// A client's session is open as soon as its server has answered.
     pub(crate) fn announce(&mut self) {
-        self.push_event(Event::Connected {
+        self.traffic.events.push(Event::Connected {
             identity: Vec::new(),
         });
     }
 
     pub(crate) fn poll_event(&mut self) -> Option<Event> {
-        let event = if self.traffic.holds_messages {
-            self.pop_other()?
-        } else {
-            self.traffic.events.pop_front()?
-        };
-        self.traffic.waiting_bytes -= event.content_len();
+        let event = self.traffic.events.pop()?;
         // `send` may have answered `Full` for the events alone: then no outcome comes that would tell of room.
         if self.traffic.events.len() == EVENTS_MAX / 2 {
             self.tell_writable_when_roomy();
@@ -392,18 +385,8 @@ impl Session {
         Some(event)
     }
 
-    /// The first event that is no message. The end of the session stays behind the messages before it.
-    fn pop_other(&mut self) -> Option<Event> {
-        let events = &mut self.traffic.events;
-        let position = events.iter().position(|event| !event.is_content())?;
-        if position > 0 && matches!(events[position], Event::Closed { .. }) {
-            return None;
-        }
-        events.remove(position)
-    }
-
     pub(crate) const fn hold_messages(&mut self, is_held: bool) {
-        self.traffic.holds_messages = is_held;
+        self.traffic.events.hold_messages(is_held);
     }
 
     pub(crate) fn has_events(&self) -> bool {
@@ -429,7 +412,7 @@ impl Session {
         traffic.inbox.trim();
         traffic.schedule.trim();
         traffic.streams.trim();
-        traffic.events.shrink_to_fit();
+        traffic.events.trim();
         traffic.timers.shrink_to_fit();
         self.sent.trim();
         self.control.abandoned.shrink_to_fit();
@@ -441,10 +424,5 @@ impl Session {
             && !self.traffic.inbox.has_partials()
             && !self.traffic.incoming.is_waiting()
             && self.traffic.events.is_empty()
-    }
-
-    fn push_event(&mut self, event: Event) {
-        self.traffic.waiting_bytes += event.content_len();
-        self.traffic.events.push_back(event);
     }
 }

@@ -302,7 +302,7 @@ impl Session {
             self.statistics.messages_promised += 1;
             self.statistics.predicted_misses += 1.0 - on_time;
         }
-        self.push_event(Event::Outcome {
+        self.traffic.events.push(Event::Outcome {
             stream: message.stream,
             message: message.id,
             outcome,
@@ -379,7 +379,7 @@ impl Session {
     pub(super) fn tell_writable_when_roomy(&mut self) {
         if self.traffic.was_full && self.traffic.outbox.held_bytes() * 2 < SEND_QUEUE_MAX {
             self.traffic.was_full = false;
-            self.push_event(Event::Writable);
+            self.traffic.events.push(Event::Writable);
         }
     }
 
@@ -391,7 +391,7 @@ impl Session {
         );
         if wants && self.traffic.was_full {
             self.traffic.was_full = false;
-            self.push_event(Event::Writable);
+            self.traffic.events.push(Event::Writable);
         }
     }
 }

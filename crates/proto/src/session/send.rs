@@ -269,7 +269,7 @@ impl Session {
             stream.stats.on_outcome(&outcome, None);
         }
         self.statistics.messages_dropped += 1;
-        self.push_event(Event::Outcome {
+        self.traffic.events.push(Event::Outcome {
             stream,
             message,
             outcome,

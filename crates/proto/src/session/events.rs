@@ -1,0 +1,63 @@
+//! Events that the application has not taken yet.
+
+use alloc::collections::VecDeque;
+
+use super::Event;
+
+#[derive(Default)]
+pub(super) struct Events {
+    queue: VecDeque<Event>,
+    /// Bytes of messages in it.
+    content_bytes: usize,
+    /// The application takes no messages for now; all other events go on.
+    holds_messages: bool,
+}
+
+impl Events {
+    pub(super) fn push(&mut self, event: Event) {
+        self.content_bytes += event.content_len();
+        self.queue.push_back(event);
+    }
+
+    /// The next. O(events) while messages are held.
+    pub(super) fn pop(&mut self) -> Option<Event> {
+        let event = if self.holds_messages {
+            self.pop_other()?
+        } else {
+            self.queue.pop_front()?
+        };
+        self.content_bytes -= event.content_len();
+        Some(event)
+    }
+
+    /// The first event that is no message. The end of the session stays behind the messages before it.
+    fn pop_other(&mut self) -> Option<Event> {
+        let position = self.queue.iter().position(|event| !event.is_content())?;
+        if position > 0 && matches!(self.queue[position], Event::Closed { .. }) {
+            return None;
+        }
+        self.queue.remove(position)
+    }
+
+    pub(super) const fn hold_messages(&mut self, is_held: bool) {
+        self.holds_messages = is_held;
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.queue.len()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.queue.is_empty()
+    }
+
+    /// Bytes of messages that wait here.
+    pub(super) const fn content_bytes(&self) -> usize {
+        self.content_bytes
+    }
+
+    /// Gives back what the last burst needed.
+    pub(super) fn trim(&mut self) {
+        self.queue.shrink_to_fit();
+    }
+}
