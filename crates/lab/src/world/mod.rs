@@ -13,6 +13,7 @@
 //! first.
 
 mod aead;
+mod datagrams;
 mod hash;
 mod host;
 mod link;
@@ -24,6 +25,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use aead::LabAead;
+use datagrams::Datagrams;
 use hash::Hasher;
 use host::Host;
 pub use host::LocalClock;
@@ -104,18 +106,13 @@ pub struct World {
     hosts: Vec<Host>,
     links: Vec<Link>,
     rivals: Vec<Rival>,
-    /// Datagrams under way, by slot.
-    datagrams: Vec<Vec<u8>>,
-    free: Vec<u32>,
+    datagrams: Datagrams,
     dirty: Vec<HostId>,
     happenings: Vec<Happening>,
     traffic: Traffic,
     mtu: Option<u16>,
     hasher: Option<Hasher>,
-    /// Bytes of `buffer` that are the newest datagram.
-    last_len: usize,
     is_calm: bool,
-    buffer: Box<[u8; limits::MTU_MAX as usize]>,
 }
 
 impl World {
@@ -129,16 +126,13 @@ impl World {
             hosts: Vec::new(),
             links: Vec::new(),
             rivals: Vec::new(),
-            datagrams: Vec::new(),
-            free: Vec::new(),
+            datagrams: Datagrams::new(),
             dirty: Vec::new(),
             happenings: Vec::new(),
             traffic: Traffic::default(),
             mtu: None,
             hasher: None,
-            last_len: 0,
             is_calm: false,
-            buffer: Box::new([0; limits::MTU_MAX as usize]),
         }
     }
 
@@ -302,7 +296,7 @@ impl World {
 
     /// Hands a datagram to a host as if it had come from `from`: for forgeries and replays.
     pub fn inject(&mut self, to: HostId, from: SocketAddr, datagram: &[u8]) {
-        let slot = self.store(datagram);
+        let slot = self.datagrams.store(datagram);
         self.queue.push(
             self.now,
             Kind::Arrival {
@@ -317,7 +311,7 @@ impl World {
 
     /// The newest datagram that was sent, sealed as it is on the wire: for replays and forgeries.
     pub fn last_datagram(&self) -> Option<&[u8]> {
-        (self.last_len > 0).then(|| &self.buffer[..self.last_len])
+        self.datagrams.newest()
     }
 
     /// From now on nothing is lost, held back, copied or limited; every packet takes 20 ms.
@@ -389,7 +383,7 @@ impl World {
     }
 
     fn arrive(&mut self, to: HostId, address: SocketAddr, from: SocketAddr, slot: u32, ecn: Ecn) {
-        let mut datagram = std::mem::take(&mut self.datagrams[slot as usize]);
+        let mut datagram = self.datagrams.take(slot);
         let host = &mut self.hosts[to.0 as usize];
         if host.address == address {
             let now = host.clock.local(self.now);
@@ -398,8 +392,7 @@ impl World {
         } else {
             self.traffic.unreachable += 1;
         }
-        self.datagrams[slot as usize] = datagram;
-        self.free.push(slot);
+        self.datagrams.free(slot, datagram);
     }
 
     fn wake(&mut self, id: HostId) {
@@ -446,11 +439,10 @@ impl World {
             let host = &mut self.hosts[id.0 as usize];
             let now = host.clock.local(self.now);
             let from = host.address;
-            let Some(transmit) = host.endpoint.poll_transmit(now, &mut self.buffer[..]) else {
+            let Some(transmit) = host.endpoint.poll_transmit(now, self.datagrams.buffer()) else {
                 return;
             };
-            self.last_len = transmit.len;
-            let datagram = &self.buffer[..transmit.len];
+            let datagram = self.datagrams.on_sent(transmit.len);
             if let Some(hasher) = &mut self.hasher {
                 hasher.datagram(self.now, id, datagram);
             }
@@ -480,7 +472,7 @@ impl World {
                 continue;
             };
             for delay_us in std::iter::once(delay_us).chain(duplicate) {
-                let slot = self.store_from_buffer(transmit.len);
+                let slot = self.datagrams.store_newest();
                 let at = leaves_at.after(Duration::from_micros(delay_us));
                 let address = transmit.to;
                 self.queue.push(
@@ -517,28 +509,6 @@ impl World {
         }
         let is_forward = to_server == (self.forward == Forward::ToServer);
         channels[usize::from(!is_forward)].fate(sent_us, bytes)
-    }
-
-    fn store(&mut self, datagram: &[u8]) -> u32 {
-        let slot = self.free.pop().unwrap_or_else(|| {
-            self.datagrams.push(Vec::new());
-            self.datagrams.len() as u32 - 1
-        });
-        let stored = &mut self.datagrams[slot as usize];
-        stored.clear();
-        stored.extend_from_slice(datagram);
-        slot
-    }
-
-    fn store_from_buffer(&mut self, len: usize) -> u32 {
-        let slot = self.free.pop().unwrap_or_else(|| {
-            self.datagrams.push(Vec::new());
-            self.datagrams.len() as u32 - 1
-        });
-        let stored = &mut self.datagrams[slot as usize];
-        stored.clear();
-        stored.extend_from_slice(&self.buffer[..len]);
-        slot
     }
 }
 
