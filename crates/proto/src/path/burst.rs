@@ -25,8 +25,10 @@ const ENOUGH: f32 = 8.0;
 /// Share of the packets right after a lost one that are lost, before any was seen. (Paths differ too much to expect more.)
 const PRIOR_TOGETHER: f32 = 0.1;
 
-/// Correlations below this cannot be told from none, and after few losses, more.
+/// Correlations below this cannot be told from none, and after few losses, as much as bursts of the usual length would leave ..
 const GONE: f32 = 0.03;
+/// .. which is this, in seconds.
+const USUAL_S: f32 = 0.02;
 /// Correlations below this are as good as none.
 const NOTABLE: f32 = 0.1;
 
@@ -174,9 +176,11 @@ impl Bursts {
                 continue;
             }
             let correlation = self.seen_in(class, loss);
-            let told_from_none = GONE.max(1.0 / (1.0 + after.packets));
+            let lag_s = after.lags_s / after.packets;
+            let usual = libm::expf(-lag_s / USUAL_S);
+            let told_from_none = GONE.max(usual / (1.0 + after.packets));
             let ratio = (together / correlation.max(told_from_none)).max(1.1);
-            let time_s = after.lags_s / after.packets / libm::logf(ratio);
+            let time_s = lag_s / libm::logf(ratio);
             if correlation > told_from_none {
                 weights += after.packets;
                 sum_s += after.packets * time_s;
@@ -309,6 +313,20 @@ mod tests {
         let (together, time) = met.shape(0.01);
         assert!(together > 0.9, "{together}");
         assert!(time > Duration::from_millis(4), "{time:?}");
+    }
+
+    /// A regression: one that arrived 100 ms after a lost one left bursts of half a second possible. Sessions of 150 messages spent 15 % on repairs in
+    /// the busy hour, where 10 keep the same promise.
+    #[test]
+    fn bursts_of_unknown_length_are_not_long() {
+        let mut met = Bursts::default();
+        for pair in 0..4 {
+            met.note_after_loss(Duration::from_micros(100), pair % 2 == 0);
+        }
+        met.note_after_loss(Duration::from_millis(100), false);
+        let (together, time) = met.shape(0.03);
+        assert!(together > 0.4, "{together}");
+        assert!(time < Duration::from_millis(60), "{time:?}");
     }
 
     /// A regression: of packets that leave one by one, bursts were not seen, since none of them left together with another.
