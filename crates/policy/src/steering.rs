@@ -14,33 +14,33 @@ use crate::{Policy, Price, Situation};
 const STEP: f32 = 0.02;
 /// .. and at the first message. It falls with the root of the messages.
 const FIRST_STEP: f32 = 0.5;
-/// So many messages, and more, are as good as any number.
-const MANY: u16 = 1024;
 /// Excess beyond this many targets counts as this many: a message that is all but lost says no more about the price.
 const EXCESS_MAX: f32 = 50.0;
 /// Expected misses beyond this many targets too much, message after message, say that the path has changed: steps grow with their number ..
 const FAR: f32 = 0.5;
-/// .. up to so many times. (Between two prices that mix, one such message is followed by one of the other kind.)
-const FAR_RUN_MAX: u8 = 16;
+/// .. up to so many times. (Between two prices that mix, one or two such messages are followed by one of the other kind.)
+const FAR_RUN_MAX: u8 = 17;
 /// Where what is expected takes a search, it is looked for at one message in so many, which stands for all since the last one ..
 const SEARCHED_EVERY: u16 = 4;
 /// .. after so many first ones.
-const SEARCHED_FIRST: u16 = 32;
+const SEARCHED_FIRST: u32 = 32;
 /// What a seen miss adds to the logarithm of the correction; a message takes off the target's share of it.
 const GAIN: f32 = 0.15;
-/// Logarithms of the correction that chance explains: eight misses more or less than the target ..
+/// Logarithms of the correction that chance explains: eight misses more or less than the target, ..
 const CHANCE: f32 = 8.0 * GAIN;
-/// .. and four where losses come in bursts: what is expected is an approximation then.
+/// .. four where losses come in bursts (what is expected is an approximation then), ..
 const CHANCE_BURSTY: f32 = 4.0 * GAIN;
+/// .. and, where they do not, as many deviations of the misses that the target allows of so many messages (Poisson): of a hundred, ten more or less
+/// are luck, and paying for it costs more than it saves when it turns.
+const DEVIATIONS: f32 = 2.0;
+/// More than so many are not allowed for: that the path has become another is to be noticed some time.
+const ALLOWED_MAX: f32 = 400.0;
 /// Correlation of losses from which on they are said to. (Chance makes it look like a quarter after a few.)
 const BURSTY: f32 = 0.3;
 /// The logarithm of the greatest correction, 32. Above, something is wrong that no symbols cure.
 const MOST: f32 = 3.47;
 /// That of the least, a quarter.
 const LEAST: f32 = -1.39;
-/// Where the sum of misses ends, both ways.
-const EXCESS_HIGH: f32 = MOST + CHANCE;
-const EXCESS_LOW: f32 = LEAST - CHANCE;
 /// What a target's worth of misses is worth at most, as multiples of the message: where even that does not bring the misses
 /// down, symbols do not help.
 const SYMBOLS_MAX: f32 = 16.0;
@@ -52,12 +52,12 @@ pub struct Steering {
     log2: f32,
     /// Misses seen less those that the target allows, times [`GAIN`].
     excess: f32,
-    /// Messages steered; 0 before the first price. After the last number it goes on at [`MANY`].
-    messages: u16,
-    /// By how much `excess` stays below [`EXCESS_HIGH`]: while the price is as high as it gets, it does not grow beyond where it was when the
-    /// price came there. Misses are set off against what the target allows; more of them would only keep the price up when
-    /// the path is good again.
-    kept_below: f32,
+    /// Messages steered; 0 before the first price.
+    messages: u32,
+    /// By how much `excess` stays below its greatest, in thousandths: while the price is as high as it gets, it does not grow beyond where it was
+    /// when the price came there. Misses are set off against what the target allows; more of them would only keep the price up when the path
+    /// is good again.
+    kept_below: u16,
     /// Messages in a row that were far from the target.
     far_run: u8,
     /// Messages since what is expected was last looked for.
@@ -71,10 +71,17 @@ impl Steering {
         (self.messages > 0).then(|| Price::from_log2(self.log2))
     }
 
-    /// By how much expected misses are multiplied, as far as what was seen contradicts them; 1 while chance explains it.
+    /// By how much expected misses of messages with this target are multiplied, as far as what was seen contradicts them; 1 while chance
+    /// explains it.
     #[must_use]
-    pub fn correction(&self) -> f32 {
-        self.correction_beyond(CHANCE)
+    pub fn correction(&self, miss_target: f32) -> f32 {
+        self.correction_beyond(self.chance(miss_target))
+    }
+
+    /// The logarithm of the correction that chance explains where losses are independent.
+    fn chance(&self, miss_target: f32) -> f32 {
+        let allowed = (self.messages as f32 * miss_target).min(ALLOWED_MAX);
+        CHANCE.max(DEVIATIONS * GAIN * libm::sqrtf(allowed))
     }
 
     fn correction_beyond(&self, chance: f32) -> f32 {
@@ -109,7 +116,7 @@ impl Steering {
         let correction = if first.burst.correlation > BURSTY {
             self.correction_beyond(CHANCE_BURSTY)
         } else {
-            self.correction()
+            self.correction(miss_target)
         };
         let is_due = !first.is_intricate()
             || self.messages < SEARCHED_FIRST
@@ -129,37 +136,43 @@ impl Steering {
         } else {
             0
         };
-        let hurry = f32::from(self.far_run.max(1));
-        let step = hurry * STEP.max(FIRST_STEP / libm::sqrtf(f32::from(self.messages)));
+        // Two in a row happen where prices mix.
+        let hurry = f32::from(self.far_run.saturating_sub(1).max(1));
+        let step = hurry * STEP.max(FIRST_STEP / libm::sqrtf(self.messages as f32));
         let most = libm::log2f(SYMBOLS_MAX * f32::from(first.source_symbols) / miss_target);
         let log2 = price.log2() + stands_for * step * excess;
         if log2 < most {
-            self.kept_below = 0.0;
-        } else if self.kept_below == 0.0 {
-            self.kept_below = EXCESS_HIGH - self.excess.max(0.0);
+            self.kept_below = 0;
+        } else if self.kept_below == 0 {
+            let greatest = MOST + self.chance(miss_target);
+            self.kept_below = (1000.0 * (greatest - self.excess.max(0.0))) as u16;
         }
         self.log2 = Price::from_log2(log2.min(most)).log2();
         Some(price)
     }
 
     fn count(&mut self) {
-        self.messages = self.messages.checked_add(1).unwrap_or(MANY);
+        self.messages = self.messages.saturating_add(1);
     }
 
     /// A message with this target has its outcome: on time, or missed although symbols could have prevented it. Misses for another
     /// reason (delay, a queue, a path that carried nothing) count as on time.
     pub fn on_outcome(&mut self, is_missed: bool, miss_target: f32) {
         let missed = f32::from(u8::from(is_missed));
+        let chance = self.chance(miss_target);
         let excess = self.excess + GAIN * (missed - miss_target);
-        self.excess = excess.clamp(EXCESS_LOW, EXCESS_HIGH - self.kept_below);
+        self.excess = excess.clamp(
+            LEAST - chance,
+            MOST + chance - f32::from(self.kept_below) / 1000.0,
+        );
     }
 }
 
 /// Whether what is expected is looked for at this message: at one in [`SEARCHED_EVERY`], and not in step with anything (sessions that
 /// share a price take turns): the fractional part of the multiples of the golden ratio.
-const fn is_drawn(message: u16) -> bool {
+const fn is_drawn(message: u32) -> bool {
     const GOLDEN: u16 = 0x9e37;
-    message.wrapping_mul(GOLDEN) < u16::MAX / SEARCHED_EVERY
+    (message as u16).wrapping_mul(GOLDEN) < u16::MAX / SEARCHED_EVERY
 }
 
 /// The least price at which messages like this one meet the target.

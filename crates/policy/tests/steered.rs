@@ -163,7 +163,11 @@ fn wrong_beliefs_are_corrected() {
     let first = Situation::first(4, 1, 0.05);
     let mut steering = Steering::default();
     achieve(&mut steering, &policy, &first, 0.1, 20_000, &mut random);
-    assert!(steering.correction() > 1.2, "{}", steering.correction());
+    assert!(
+        steering.correction(1e-2) > 1.2,
+        "{}",
+        steering.correction(1e-2)
+    );
     let achieved = achieve(&mut steering, &policy, &first, 0.1, 40_000, &mut random);
     let missed = achieved.missed / 40_000.0;
     assert!((0.005..0.0135).contains(&missed), "{missed}");
@@ -183,21 +187,42 @@ fn misses_at_the_highest_price_count() {
     for _ in 0..100 {
         steering.on_message(&policy, &hopeless, 1e-2);
     }
-    let highest = steering.correction();
+    let highest = steering.correction(1e-2);
     assert!(highest > 2.0, "{highest}");
     let mut send = |messages: u32, is_missed: fn(u32) -> bool| {
         for message in 1..=messages {
             steering.on_message(&policy, &hopeless, 1e-2);
             steering.on_outcome(is_missed(message), 1e-2);
         }
-        steering.correction() / highest
+        steering.correction(1e-2) / highest
     };
-    let as_promised = send(20_000, |message| message.is_multiple_of(100));
-    assert!((0.8..=1.0).contains(&as_promised), "{as_promised}");
+    let as_promised = send(2000, |message| message.is_multiple_of(100));
+    assert!((0.6..=1.0).contains(&as_promised), "{as_promised}");
     let far_more = send(20_000, |_| true);
-    assert!((0.8..=1.0).contains(&far_more), "{far_more}");
+    assert!((0.8..=1.001).contains(&far_more), "{far_more}");
     let none = send(1000, |_| false);
     assert!(none < 0.5, "{none}");
+}
+
+/// Goal: where expectations are right, luck costs nothing however long a stream lasts. (Of a hundred misses ten more or less are luck, and
+/// were corrected as if they were none: with 10 % loss, one round and k = 1 that cost 202.9 % where 200 will do, and 201.3 now.)
+/// Method: messages that are expected to miss as often as allowed, and do.
+#[test]
+fn luck_is_no_reason_to_correct() {
+    let policy = steered(1e-2);
+    let first = Situation::first(4, 1, 0.05);
+    let mut random = Random(0x1234_5678_9ABC_DEF1);
+    let mut corrected = 0;
+    for _ in 0..100 {
+        let mut steering = Steering::default();
+        for _ in 0..30_000 {
+            steering.on_message(&policy, &first, 1e-2);
+            steering.on_outcome(random.unit() < 0.01, 1e-2);
+            corrected += u32::from((steering.correction(1e-2) - 1.0).abs() > 0.2);
+        }
+    }
+    let share = f64::from(corrected) / 3e6;
+    assert!(share < 0.06, "{share}");
 }
 
 /// Goal: no oscillation: on a steady path the price comes to rest within two octaves, and stays there.
@@ -275,6 +300,41 @@ fn silence_is_not_total_loss() {
     assert!(
         silent(0.9999, 1) <= 2,
         "at most what the flight itself may have lost"
+    );
+}
+
+/// Goal: a lost flight that may as well have arrived, and gets one symbol more where two would go if the loss were known, is expected to
+/// miss as often as that comes to. (It was expected to get two: of the built-in busy hour 0.127 % were late for 0.1.)
+/// Method: answers lost as often as symbols, and a price at which the doubt decides; beside the sums done by hand.
+#[test]
+fn a_loss_that_is_not_known_for_one_is_expected_to_miss_more_often() {
+    let policy = steered(1e-3);
+    let loss = 0.03;
+    let first = Situation {
+        price: Some(Price::from_log2(5.6)),
+        answers: Answers {
+            lost: loss,
+            ..Answers::default()
+        },
+        ..Situation::first(1, 2, loss)
+    };
+    let second = |missing| Situation {
+        rounds_left: 1,
+        sent: 1,
+        answers: Answers {
+            unaccounted: 1,
+            missing,
+            lost: loss,
+        },
+        ..first
+    };
+    let (known, doubted) = (policy.decide(&second(0.0)), policy.decide(&second(0.5)));
+    assert_eq!((known.symbols, doubted.symbols), (2, 1));
+    let miss = policy.miss_at_price(&first).expect("there are tables");
+    let both_lost = loss * loss;
+    assert!(
+        (0.9..1.1).contains(&(miss / both_lost)),
+        "{miss} {both_lost}"
     );
 }
 
@@ -506,8 +566,8 @@ fn a_flight_that_may_be_late_is_reckoned_with() {
     };
     let (likely, miss) = at(1, 0.95);
     assert_eq!((likely.symbols, likely.look_again.is_some()), (1, true));
-    // Lost, and then late, or both symbols lost.
-    let expected = 0.02 * (0.05 + 0.95 * 0.02 * 0.02);
+    // Lost, and then late, or lost again: one goes again, since most silences are late answers.
+    let expected = 0.02 * (0.05 + 0.95 * 0.02);
     assert!((miss / expected - 1.0).abs() < 0.1, "{miss} {expected}");
     let (unlikely, miss) = at(1, 0.3);
     assert_eq!((unlikely.symbols, unlikely.look_again), (2, None));

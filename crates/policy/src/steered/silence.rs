@@ -2,7 +2,6 @@
 
 use super::State;
 use super::grid::DEFICITS;
-use super::pace::Chance;
 use crate::limits::FLIGHT_MAX;
 use crate::{Answers, Price, Situation, chance, only_answers_missing};
 
@@ -27,6 +26,19 @@ impl Situation {
     fn loses_answers(&self, rounds: u16) -> bool {
         self.answers.lost > NOTABLE && (2..=ROUNDS_MAX).contains(&rounds)
     }
+}
+
+/// A first flight that nobody has answered for.
+struct Silence {
+    /// Rounds planned, that of the flight included.
+    rounds: u16,
+    /// Symbols of the flight.
+    sent: u16,
+    /// Probability that a symbol of the last flight is in time, if it is not lost.
+    in_time: f64,
+    /// Probability, as far as the sender can tell, that only the answers are missing.
+    missing: f64,
+    miss_target: f64,
 }
 
 impl State<'_> {
@@ -129,36 +141,55 @@ impl State<'_> {
             return missed * answered;
         }
         let come = (1.0 - f64::from(situation.answers.lost)) * (1.0 - f64::from(pace.late));
-        let unanswered = self.miss_unanswered(rounds, pace.chance, 1.0 - come, miss_target);
-        missed * (come * answered + (1.0 - come) * unanswered)
-    }
-
-    /// Probability of a miss of a message whose first flight arrives like any other, and whose answers do not come, as they do not with
-    /// probability `unanswered`.
-    ///
-    /// In each silent round what seems best goes, and otherwise the peer is asked (PROTOCOL.md#loss); with an answer the rounds go on as
-    /// the tables say. O(deficit x symbols sent) a round, of [`ROUNDS_MAX`].
-    fn miss_unanswered(
-        &self,
-        rounds: u16,
-        chance: Option<Chance>,
-        unanswered: f64,
-        miss_target: f64,
-    ) -> f64 {
-        let loss = chance::loss_within_bounds(self.situation.loss_mean);
-        let deficit = u16::from(self.situation.deficit).min(DEFICITS as u16);
-        let (mut sent, in_time) = match chance {
+        let (sent, in_time) = match pace.chance {
             Some(chance) => (chance.symbols, chance.in_time),
             None => (self.symbols(rounds), 1.0),
         };
+        let loss = chance::loss_within_bounds(situation.loss_mean);
+        let all_lost = situation.burst.all_lost(loss, sent);
+        let silence = Silence {
+            rounds,
+            sent,
+            in_time,
+            missing: only_answers_missing(1.0 - come, all_lost),
+            miss_target,
+        };
+        let unanswered = self.miss_in_silence(&silence, sent);
+        // A flight that is lost looks the same, and then less is sent than if that were known.
+        let doubted = if silence.missing > f64::from(DOUBTFUL) {
+            let known = Silence {
+                missing: 0.0,
+                ..silence
+            };
+            all_lost * (self.miss_in_silence(&silence, 0) - self.miss_in_silence(&known, 0))
+        } else {
+            0.0
+        };
+        missed * (come * (answered + doubted.max(0.0)) + (1.0 - come) * unanswered)
+    }
+
+    /// Probability of a miss of a message whose first flight nobody answers for: of its symbols so many arrive like any others, and the rest
+    /// is lost.
+    ///
+    /// In each silent round what seems best goes, and otherwise the peer is asked (PROTOCOL.md#loss); with an answer the rounds go on as
+    /// the tables say. O(deficit x symbols sent) a round, of [`ROUNDS_MAX`].
+    fn miss_in_silence(&self, silence: &Silence, may_arrive: u16) -> f64 {
+        let &Silence {
+            rounds,
+            mut sent,
+            in_time,
+            missing,
+            miss_target,
+        } = silence;
+        let loss = chance::loss_within_bounds(self.situation.loss_mean);
+        let deficit = u16::from(self.situation.deficit).min(DEFICITS as u16);
+        let gone = sent.saturating_sub(may_arrive);
         let (mut silent, mut miss) = (1.0, 0.0);
-        let all_lost = self.situation.burst.all_lost(loss, sent);
-        let believed = only_answers_missing(unanswered, all_lost);
         for rounds_left in (1..rounds.min(ROUNDS_MAX)).rev() {
             let situation = Situation {
                 answers: Answers {
                     unaccounted: sent,
-                    missing: believed as f32,
+                    missing: missing as f32,
                     ..self.situation.answers
                 },
                 rounds_left,
@@ -178,7 +209,7 @@ impl State<'_> {
             } else {
                 (1.0 - lost) * (1.0 - f64::from(self.situation.answers.lost))
             };
-            chance::arrivals_below(sent, 1.0 - loss, deficit, |arrived, chance| {
+            chance::arrivals_below(sent - gone, 1.0 - loss, deficit, |arrived, chance| {
                 let after = if is_last {
                     in_time
                 } else {
@@ -187,7 +218,7 @@ impl State<'_> {
                 miss += silent * answered * chance * after;
             });
             if is_last && in_time < 1.0 {
-                chance::arrivals_below(before, 1.0 - loss, deficit, |_, chance| {
+                chance::arrivals_below(before - gone, 1.0 - loss, deficit, |_, chance| {
                     miss += silent * (1.0 - in_time) * chance;
                 });
             }

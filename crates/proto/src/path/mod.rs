@@ -3,6 +3,7 @@
 mod burst;
 mod congestion;
 mod delay;
+mod feedback;
 mod level;
 mod loss;
 mod mtu;
@@ -14,6 +15,7 @@ mod validation;
 pub(crate) use burst::{Bursts, Dependence};
 pub(crate) use congestion::Congestion;
 pub(crate) use delay::DelayHistogram;
+pub(crate) use feedback::Feedback;
 pub(crate) use level::{LossLevel, UsualLoss};
 pub(crate) use loss::Loss;
 pub(crate) use mtu::MtuSearch;
@@ -43,8 +45,7 @@ pub(crate) struct Path {
     pub(crate) level: LossLevel,
     pub(crate) bursts: Bursts,
     pub(crate) incoming_loss: Loss,
-    /// Of what arrived, the share that nothing had answered for when its round was over.
-    pub(crate) unanswered: Loss,
+    pub(crate) feedback: Feedback,
     pub(crate) reordering: Reordering,
     pub(crate) congestion: Congestion,
     pub(crate) pacer: Pacer,
@@ -69,7 +70,7 @@ impl Path {
             level: LossLevel::among(usual),
             bursts: Bursts::default(),
             incoming_loss: Loss::default(),
-            unanswered: Loss::default(),
+            feedback: Feedback::default(),
             reordering: Reordering::default(),
             congestion: Congestion::default(),
             pacer: Pacer::default(),

@@ -32,6 +32,8 @@ struct Stamps {
     left_at_us: u32,
     /// One delay is learned of each acknowledgement: more would make moments in which more arrives count for more.
     gave_delay: bool,
+    /// The packet before, in the order in which they were sent, that this acknowledgement is the first to name.
+    named_before: Option<u64>,
 }
 
 /// A packet of ours that was acknowledged just now.
@@ -53,6 +55,7 @@ impl Session {
         let mut stamps = Stamps {
             largest: largest_info,
             gave_delay: largest_info.is_some(),
+            named_before: None,
             overtaken_below: self.largest_acked.unwrap_or(0),
             left_at_us: ack.received_at.wrapping_add(ack.delay_us),
         };
@@ -134,6 +137,10 @@ impl Session {
         if was == PacketState::Settled {
             return false;
         }
+        let named_before = stamps.named_before.replace(number);
+        if was == PacketState::Outstanding {
+            self.note_answered_pair(number, packet.sent_at, named_before);
+        }
         let took = self.overtaken(now, number, packet.sent_at, stamps);
         if let Some(took) = took.filter(|_| packet.sent_at >= self.path.began)
             && !core::mem::replace(&mut stamps.gave_delay, true)
@@ -161,6 +168,19 @@ impl Session {
         true
     }
 
+    /// A packet is answered for in time: was the one before it named together with it, or had it been named before?
+    fn note_answered_pair(&mut self, number: u64, sent_at: Instant, named_before: Option<u64>) {
+        let Some(before) = number.checked_sub(1) else {
+            return;
+        };
+        let arrived = |packet: &&SentPacket| packet.state == PacketState::Settled;
+        if let Some(packet) = self.sent.get(before).filter(arrived) {
+            let apart = sent_at.since(packet.sent_at);
+            let is_together = named_before == Some(before);
+            self.path.feedback.record_pair(apart, is_together);
+        }
+    }
+
     /// What an arrival tells of the path.
     fn learn_of_arrival(&mut self, now: Instant, arrived: &Arrived) {
         let &Arrived {
@@ -186,7 +206,7 @@ impl Session {
         if was == PacketState::Outstanding {
             let bytes = usize::from(packet.bytes);
             self.path.congestion.on_acked(now, sent_at, bytes);
-            self.path.unanswered.record(false);
+            self.path.feedback.record(false);
             return;
         }
         self.path.congestion.on_spurious_loss();
@@ -197,7 +217,7 @@ impl Session {
                 .reordering
                 .on_spurious(after, took, &self.path.rtt);
         } else {
-            self.path.unanswered.record(true);
+            self.path.feedback.record(true);
         }
     }
 

@@ -183,7 +183,8 @@ impl Session {
         }
         let packets = unanswered.min(u64::from(u16::MAX)) as u16;
         let age = self.path.round_time();
-        if self.chance_of_silence(age, packets) > DOUBT {
+        let from = self.largest_acked.map(|acked| acked + 1);
+        if self.chance_of_silence(age, packets, from) > DOUBT {
             PacketState::LostInSilence
         } else {
             PacketState::LostByTime

@@ -118,6 +118,9 @@ impl Session {
         let is_silent =
             block.silence.symbols > 0 && self.largest_acked < Some(block.silence.first_packet);
         let silent = if is_silent { block.silence.symbols } else { 0 };
+        // Of a flight before, answers may be missing whatever was answered together with it.
+        let is_of_flight = block.silence.first_packet >= block.flight.first_packet;
+        let silent_from = is_of_flight.then_some(block.silence.first_packet);
         let outlook = self.outlook(
             now,
             block.symbols.source_symbols,
@@ -132,7 +135,8 @@ impl Session {
             },
             answers: Answers {
                 unaccounted: silent,
-                missing: self.chance_of_silence(now.since(block.flight.began), silent) as f32,
+                missing: self.chance_of_silence(now.since(block.flight.began), silent, silent_from)
+                    as f32,
                 ..outlook.answers
             },
             sent: block.sent,
@@ -163,7 +167,7 @@ impl Session {
                 .for_misses(miss_target, rounds, source_symbols),
             burst: self.burst(now),
             answers: Answers {
-                lost: self.path.unanswered.mean() as f32,
+                lost: self.path.feedback.unanswered() as f32,
                 ..Answers::default()
             },
             on_time: self.path.on_time(time_left.saturating_sub(before)) as f32,
@@ -194,16 +198,26 @@ impl Session {
         }
     }
 
-    /// Probability that the answers for `silent` packets, last sent `age` ago, are late or lost, and not the packets.
-    pub(super) fn chance_of_silence(&self, age: Duration, silent: u16) -> f64 {
+    /// Probability that the answers for `silent` packets, last sent `age` ago, are late or lost, and not the packets. All of them left in one
+    /// flight from packet `from` on, if it is given: where that would have been answered for together with the one before, it is lost.
+    pub(super) fn chance_of_silence(&self, age: Duration, silent: u16, from: Option<u64>) -> f64 {
         if silent == 0 {
             return 0.0;
         }
+        let apart = from.and_then(|from| self.left_after_answered(from));
+        let separate = apart.map_or(1.0, |apart| self.path.feedback.separate(apart));
         let (missing, lost) = (
-            self.path.feedback_missing(age),
+            separate * self.path.feedback_missing(age),
             self.path.bursts.all_lost(silent, self.path.level.mean()),
         );
         only_answers_missing(missing, lost)
+    }
+
+    /// How long before packet `number` the newest left that was answered for.
+    fn left_after_answered(&self, number: u64) -> Option<Duration> {
+        let answered = self.largest_acked.filter(|acked| *acked < number)?;
+        let sent_at = |number| Some(self.sent.get(number)?.sent_at);
+        Some(sent_at(number)?.since(sent_at(answered)?))
     }
 
     /// How far the clock of the peer may be off.

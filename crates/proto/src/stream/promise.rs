@@ -67,7 +67,7 @@ mod tests {
                 promises.steering_mut(target).on_outcome(true, 0.1);
             }
         }
-        let correction = |target| promises.steering(target).map(Steering::correction);
+        let correction = |target| Some(promises.steering(target)?.correction(target));
         assert_eq!(correction(0.01), correction(0.001));
         assert_eq!(correction(0.02), correction(0.03), "steered together");
         assert_ne!(correction(0.02), correction(0.01));
