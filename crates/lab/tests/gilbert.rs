@@ -43,8 +43,9 @@ fn what_can_be_met_by_knowing_bursts_is_met_by_learning_them() {
         let summary = &compared.results[0].summary;
         let knows = compared.knows.expect("it can be met");
         assert!(summary.late_share_95.low <= target, "{row:?} {summary:?}");
-        // Half a point for what is sent before anything is known.
-        let most = 1.5 * knows + 0.005;
+        // What is sent before anything is known; and a burst of 100 ms also takes what is sent again after a round, which a sender that knows
+        // it waits for.
+        let most = 1.5 * knows + 0.0065;
         assert!(
             summary.recovery_overhead <= most,
             "{row:?} {knows} {summary:?}"

@@ -209,7 +209,7 @@ impl Session {
             self.path.feedback.record(false);
             return;
         }
-        self.path.congestion.on_spurious_loss();
+        self.path.congestion.on_spurious_loss(now);
         self.statistics.packets_spurious += 1;
         if was == PacketState::LostByOrder {
             let (after, took) = (now.since(packet.lost_at), now.since(sent_at));

@@ -127,7 +127,7 @@ impl Session {
         self.path
             .congestion
             .on_lost(now, packet.sent_at, usize::from(packet.bytes));
-        self.note_loss_run(packet.sent_at);
+        self.note_loss_run(now, packet.sent_at);
         for position in self.sent.symbols_of(number) {
             let symbol = self.sent.symbol(number, position);
             let Some(block) = self.traffic.outbox.block_mut(symbol.block) else {
@@ -220,13 +220,13 @@ impl Session {
     }
 
     /// RFC 9002 section 7.6: nothing arrived of what was sent over a long time.
-    fn note_loss_run(&mut self, sent_at: Instant) {
+    fn note_loss_run(&mut self, now: Instant, sent_at: Instant) {
         if sent_at <= self.liveness.newest_acked_sent_at {
             return;
         }
         let since = *self.liveness.losses_since.get_or_insert(sent_at);
         if sent_at.since(since) > self.path.rtt.persistent_congestion() {
-            self.path.congestion.on_persistent_congestion();
+            self.path.congestion.on_persistent_congestion(now);
             self.liveness.losses_since = None;
         }
     }

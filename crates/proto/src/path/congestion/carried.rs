@@ -82,6 +82,14 @@ impl Carried {
         self.chance_loss > LOSS_SHARE_EXPLAINED
     }
 
+    /// What the present period has seen does not count.
+    pub(super) fn begin_anew(&mut self, now: Instant) {
+        self.period = Period {
+            began: now,
+            ..Period::default()
+        };
+    }
+
     pub(super) const fn on_acked(&mut self, bytes: usize) {
         self.period.acked_bytes += bytes as u64;
         self.period.acked = self.period.acked.saturating_add(1);

@@ -147,6 +147,15 @@ impl Delays {
         true
     }
 
+    /// The path may be another now. How much it varies is kept.
+    pub(super) fn forget_path(&mut self) {
+        self.least = Least::default();
+        self.standing = Least::default();
+        self.largest = Least::default();
+        self.clear_us = 0.0;
+        self.smoothed_us = 0;
+    }
+
     /// A quarter of a round trip had this least. Only what turns back at once counts: a queue rises or falls for longer.
     fn note_noise(&mut self, standing_us: u32, is_steady: bool) {
         if standing_us == u32::MAX {

@@ -6,15 +6,18 @@
 //! **Competing** (`cubic.rs`): when the queue was not nearly empty for five round trips (`rivalry.rs`), flows that know only loss fill it;
 //! then the window is CUBIC's, and every loss counts.
 //!
-//! An ECN mark is a congestion event in both modes, at most once a round trip (RFC 3168). Persistent congestion is RFC 9002
-//! section 7.6. A window that is not filled neither grows nor shrinks (section 7.8). While little waits to be sent it is never below
-//! ten packets (decision 0003). Repair symbols count like all else. Why these: decision 0007.
+//! An ECN mark is a congestion event in both modes, at most once a round trip (RFC 3168). Persistent congestion is RFC 9002 section 7.6,
+//! but for what is left when something arrives again (`silence.rs`). A window that is not filled neither grows nor shrinks
+//! (section 7.8). While little waits to be sent it is never below ten packets (decision 0003). Repair symbols count like all
+//! else. Why these: decision 0007.
 
 mod carried;
 mod copa;
 mod cubic;
 mod delays;
+mod recovery;
 mod rivalry;
+mod silence;
 
 #[cfg(test)]
 mod tests;
@@ -25,7 +28,9 @@ use carried::{CLEAR_SHARE, Carried, RATE_MEMORY};
 use copa::Copa;
 use cubic::Cubic;
 use delays::{Delays, Sample, WANDER_MAX_US};
+use recovery::Recovery;
 use rivalry::Rivalry;
+use silence::Silence;
 
 use crate::limits::MTU_MIN;
 use crate::time::Instant;
@@ -36,6 +41,9 @@ const PACKET: f64 = MTU_MIN as f64;
 const INITIAL: f64 = 10.0 * PACKET;
 /// RFC 9002 section 7.2: kMinimumWindow.
 const MINIMUM: f64 = 2.0 * PACKET;
+/// While nothing comes back: a packet each quarter of a round trip, of what is to be sent anyway. So the end of a silence is noticed an eighth
+/// of one later than it could be; with kMinimumWindow, two packets at once, it was half of one.
+const PROBES: f64 = 4.0 * PACKET;
 /// A session for which no more waits than this is limited by its application: a game's, behind what an outage left. A download has more.
 const THIN: f64 = 2.0 * INITIAL;
 /// While room is made, at least one packet of the largest size is under way.
@@ -62,10 +70,10 @@ pub(crate) struct Congestion {
     is_idle: bool,
     /// Little waits to be sent.
     is_thin: bool,
-    /// After persistent congestion the floor of [`INITIAL`] is not given until something has arrived.
-    is_floored: bool,
-    /// Losses of packets sent before this are the same event.
-    recovery_since: Option<Instant>,
+    /// Since persistent congestion; while it lasts the floor of [`INITIAL`] is not given.
+    silence: Silence,
+    /// The latest cut.
+    recovery: Recovery,
     /// When the first packet of the latest burst of losses was sent.
     burst_began: Instant,
     /// When the window or the pacer last held something back. Packets sent later prove nothing of the window.
@@ -87,8 +95,8 @@ impl Default for Congestion {
             is_starting: true,
             is_idle: true,
             is_thin: true,
-            is_floored: true,
-            recovery_since: None,
+            silence: Silence::default(),
+            recovery: Recovery::default(),
             burst_began: Instant::ZERO,
             filled_at: None,
             carried: Carried::default(),
@@ -106,7 +114,7 @@ impl Congestion {
     pub(crate) fn window(&self) -> u64 {
         let window = self.rivalry.drained();
         let window = window.map_or(self.window, |drained| drained.max(ONE));
-        if self.is_thin && self.is_floored {
+        if self.is_thin && !self.silence.is_on() {
             window.max(self.least_when_thin()) as u64
         } else {
             window as u64
@@ -131,7 +139,7 @@ impl Congestion {
     }
 
     pub(crate) fn may_send(&self, bytes: usize) -> bool {
-        self.in_flight + bytes as u64 <= self.window()
+        self.in_flight.saturating_sub(self.silence.before()) + bytes as u64 <= self.window()
     }
 
     /// Round trips before the last of so many bytes may leave, if what is under way does not hold them up. At the start the window doubles
@@ -153,7 +161,9 @@ impl Congestion {
         } else {
             smoothed.as_secs_f64()
         };
-        let gain = if self.is_starting {
+        let gain = if self.silence.is_on() {
+            1.0
+        } else if self.is_starting {
             START_GAIN
         } else if self.rivalry.is_on() {
             COMPETING_GAIN
@@ -166,7 +176,10 @@ impl Congestion {
     /// Bytes that may leave back to back: ten packets after a pause (RFC 9002 section 7.7) or while little waits, few while the window
     /// is in use.
     pub(crate) fn burst(&self, rate: f64) -> u64 {
-        if self.is_idle || self.is_thin {
+        if self.silence.is_on() {
+            // Apart from each other, they find out sooner that something arrives again.
+            ONE as u64
+        } else if self.is_idle || self.is_thin {
             INITIAL as u64
         } else {
             // A millisecond's worth, since timers are no finer.
@@ -191,7 +204,7 @@ impl Congestion {
         self.is_idle = self
             .filled_at
             .is_none_or(|at| now.since(at) > self.delays.smoothed() * 2);
-        if self.is_idle && self.is_floored {
+        if self.is_idle && !self.silence.is_on() {
             self.window = self.window.max(INITIAL);
         }
         self.in_flight += bytes as u64;
@@ -270,16 +283,35 @@ impl Congestion {
 
     pub(crate) fn on_acked(&mut self, now: Instant, sent_at: Instant, bytes: usize) {
         self.on_forgotten(bytes);
-        self.is_floored = true;
+        self.end_silence(now);
         self.carried.on_acked(bytes);
         // RFC 9002 section 7.8: a window that was not filled proves nothing.
         let was_filled = self.filled_at.is_some_and(|at| sent_at <= at);
-        let is_recovering = self.recovery_since.is_some_and(|since| sent_at <= since);
-        if was_filled && self.delays.is_known() && !is_recovering {
+        self.recovery.on_acked(sent_at);
+        if was_filled && self.delays.is_known() && !self.recovery.covers(sent_at) {
             self.move_window(now, bytes as f64);
         }
         if self.carried.is_over(sent_at) {
             self.end_period(now);
+        }
+        self.silence.on_acked(self.window);
+    }
+
+    /// Something has arrived. What the silence took says nothing of what is sent now, nor do round trips from before it: a path that was
+    /// down may have come back by another way.
+    fn end_silence(&mut self, now: Instant) {
+        if !self.silence.is_on() {
+            return;
+        }
+        self.recovery.begin(now);
+        self.carried.begin_anew(now);
+        self.delays.forget_path();
+        let window = self.silence.end(now);
+        if let Some(window) = window.filter(|window| *window > self.window) {
+            self.window = window;
+            self.is_starting = false;
+            self.copa.restart(now, self.window);
+            self.cubic.restart(self.window);
         }
     }
 
@@ -311,7 +343,7 @@ impl Congestion {
     fn leave_start(&mut self, now: Instant) -> f64 {
         self.is_starting = false;
         // What is lost of the packets under way belongs to this.
-        self.recovery_since = Some(now);
+        self.recovery.begin(now);
         let carried = START_LEFT * self.window * self.delays.least_us() / self.delays.standing_us();
         self.copa.begin_at(now, carried);
         carried
@@ -319,7 +351,7 @@ impl Congestion {
 
     fn end_period(&mut self, now: Instant) {
         // After a cut, packets sent before it count if they arrive, and not if they are lost.
-        let recovers = self.recovery_since.map(|at| at + self.delays.smoothed());
+        let recovers = self.recovery.since().map(|at| at + self.delays.smoothed());
         let is_whole = recovers.is_none_or(|until| self.carried.began() >= until)
             && !self.rivalry.is_on()
             && !self.rivalry.was_met(now);
@@ -336,7 +368,7 @@ impl Congestion {
     /// What was lost is lost when less is sent as well: to have sent less for it was wrong.
     fn take_back_cuts(&mut self, now: Instant) {
         let uncut = f64::from(core::mem::take(&mut self.uncut));
-        let is_recent = (self.recovery_since).is_some_and(|at| now.since(at) < RATE_MEMORY);
+        let is_recent = (self.recovery.since()).is_some_and(|at| now.since(at) < RATE_MEMORY);
         if is_recent && self.carried.is_lossy() && uncut > self.window {
             self.window = uncut;
             self.copa.restart(now, uncut);
@@ -345,7 +377,8 @@ impl Congestion {
 
     pub(crate) fn on_lost(&mut self, now: Instant, sent_at: Instant, bytes: usize) {
         self.on_forgotten(bytes);
-        if self.recovery_since.is_some_and(|since| sent_at <= since) {
+        if self.recovery.covers(sent_at) {
+            self.silence.on_lost(bytes);
             return;
         }
         // A thin session does not cause what a burst takes of it, however much that is: it counts once.
@@ -356,7 +389,7 @@ impl Congestion {
             self.burst_began = sent_at;
             self.carried.on_lost();
         }
-        if self.rivalry.is_on() {
+        if self.rivalry.is_on() && !(self.recovery.is_unanswered() && self.window >= INITIAL) {
             self.cut(now);
         }
     }
@@ -367,19 +400,20 @@ impl Congestion {
     }
 
     /// A packet that was taken for lost arrived after all.
-    pub(crate) const fn on_spurious_loss(&mut self) {
+    pub(crate) fn on_spurious_loss(&mut self, now: Instant) {
+        self.end_silence(now);
         self.carried.on_spurious_loss();
     }
 
     /// A sign of congestion on a packet sent at `sent_at`: an ECN mark, or a loss while competing.
     pub(crate) fn on_congestion(&mut self, now: Instant, sent_at: Instant) {
-        if self.recovery_since.is_none_or(|since| sent_at > since) {
+        if !self.recovery.covers(sent_at) {
             self.cut(now);
         }
     }
 
     fn cut(&mut self, now: Instant) {
-        self.recovery_since = Some(now);
+        self.recovery.begin(now);
         self.rivalry.on_cut(now);
         let was_starting = core::mem::take(&mut self.is_starting);
         let left = self.cubic.on_congestion(self.window);
@@ -393,13 +427,13 @@ impl Congestion {
         self.copa.restart(now, self.window);
     }
 
-    /// RFC 9002 section 7.6: everything was lost for long.
-    pub(crate) fn on_persistent_congestion(&mut self) {
-        self.window = MINIMUM;
+    /// RFC 9002 section 7.6: everything was lost for long. What is still lost of the packets under way belongs to this.
+    pub(crate) fn on_persistent_congestion(&mut self, now: Instant) {
+        self.silence.begin(now, self.in_flight);
+        self.window = PROBES.min(self.window).max(MINIMUM);
         self.uncut = 0.0;
-        self.is_floored = false;
         self.is_starting = true;
-        self.recovery_since = None;
+        self.recovery.begin(now);
         self.cubic.restart(INITIAL);
     }
 }

@@ -24,7 +24,7 @@ fn fill(congestion: &mut Congestion, ms: u64, rtt: Duration) {
 #[test]
 fn a_controller_is_small() {
     assert!(
-        size_of::<Congestion>() <= 304,
+        size_of::<Congestion>() <= 328,
         "{}",
         size_of::<Congestion>()
     );
@@ -59,8 +59,71 @@ fn a_full_window_doubles_and_a_mark_cuts_once() {
         congestion.on_congestion(at(520), at(450));
     }
     assert_eq!(congestion.window(), before / 2);
-    congestion.on_persistent_congestion();
-    assert_eq!(congestion.window(), MINIMUM as u64);
+    congestion.on_persistent_congestion(at(530));
+    assert_eq!(congestion.window(), PROBES as u64);
+}
+
+/// A silence from `at_ms` on, that lasts `ms`: what was under way is lost, and a probe arrives.
+fn be_silent(congestion: &mut Congestion, at_ms: u64, ms: u64) {
+    while congestion.may_send(1200) {
+        congestion.on_sent(at(at_ms), 1200);
+    }
+    congestion.on_persistent_congestion(at(at_ms + 400));
+    assert_eq!(congestion.window(), PROBES as u64);
+    assert!(
+        congestion.may_send(1200),
+        "what is lost keeps no probe back"
+    );
+    while congestion.in_flight() > 0 {
+        congestion.on_lost(at(at_ms + 500), at(at_ms), 1200);
+    }
+    congestion.on_sent(at(at_ms + ms - 100), 1200);
+    congestion.on_acked(at(at_ms + ms), at(at_ms + ms - 100), 1200);
+}
+
+#[test]
+fn a_path_that_was_down_carries_what_it_carried() {
+    let mut congestion = Congestion::default();
+    for round in 1..5 {
+        fill(&mut congestion, round * 100, RTT);
+    }
+    let before = congestion.window();
+    be_silent(&mut congestion, 600, 800);
+    assert_eq!(congestion.window(), before);
+    be_silent(&mut congestion, 20_000, 800);
+    assert_eq!(congestion.window(), before, "a minute has four");
+    be_silent(&mut congestion, 25_000, 800);
+    assert_eq!(congestion.window(), before / 2, "the second in ten seconds");
+    be_silent(&mut congestion, 60_000, 20_000);
+    assert_eq!(
+        congestion.window(),
+        INITIAL as u64,
+        "it may be another path by now"
+    );
+}
+
+/// Among rivals a gap of 200 ms, of which every round trip was an event of its own, left a third of the window.
+#[test]
+fn a_gap_among_rivals_cuts_once() {
+    let mut congestion = Congestion::default();
+    for round in 1..5 {
+        fill(&mut congestion, round * 100, RTT);
+    }
+    // A queue that does not empty.
+    for round in 5..25 {
+        fill(&mut congestion, round * 150, RTT * 3 / 2);
+    }
+    assert!(congestion.rivalry.is_on());
+    let before = congestion.window();
+    for ms in 0..40 {
+        congestion.on_sent(at(4000 + 10 * ms), 1200);
+        congestion.on_lost(at(4150 + 10 * ms), at(4000 + 10 * ms), 1200);
+    }
+    let after = congestion.window();
+    assert!(
+        after < before && after > before * 6 / 10,
+        "{after} of {before}"
+    );
 }
 
 #[test]
