@@ -18,7 +18,7 @@ pub use kernel::KernelCounts;
 use crate::arm::{Arm, ArmError, Contest, Entry, Phase, Played, Sender, Workload, play};
 use crate::channel::PathSpec;
 use crate::emulator::{
-    Cable, Emulator, EmulatorError, EmulatorOptions, PathCounts, Report, Site, Timing,
+    Cable, Emulator, EmulatorError, EmulatorOptions, Namespace, PathCounts, Report, Site, Timing,
 };
 use crate::tcp_trace::Packet;
 use crate::world::{Forward, LinkSpec};
@@ -100,14 +100,7 @@ impl<W: Workload> Arena<W> {
         let namespaces: Vec<_> = (0..arms.len())
             .map(|cable| Site::ALL.map(|site| emulator.namespace(cable, site).clone()))
             .collect();
-        let enter: Vec<Enter> = (namespaces.iter().cloned())
-            .map(|[client, server]| -> Enter {
-                Box::new(move |side| match side {
-                    Sender::Server => server.enter(),
-                    Sender::Client => client.enter(),
-                })
-            })
-            .collect();
+        let enter: Vec<Enter> = namespaces.iter().cloned().map(enter).collect();
         let entries: Vec<_> = (arms.iter().zip(&enter))
             .map(|(arm, enter)| Entry {
                 arm: &**arm,
@@ -192,6 +185,14 @@ impl<W: Workload> Arena<W> {
 }
 
 type Enter = Box<dyn Fn(Sender) -> std::io::Result<()> + Sync>;
+
+/// How a thread of an arm gets to the end of its cable that a side has.
+fn enter([client, server]: [Namespace; 2]) -> Enter {
+    Box::new(move |side| match side {
+        Sender::Server => server.enter(),
+        Sender::Client => client.enter(),
+    })
+}
 
 /// What was counted when the messages began, and at the end.
 struct Counted {

@@ -80,26 +80,62 @@ struct Stage<'a, V> {
     seed: u64,
     policies: Arc<Library>,
     venue: V,
-    server: HostId,
-    server_key: [u8; 32],
+    server: Server,
     ends: Vec<End>,
-    /// The server's sessions, by which of `ends` they are.
-    by_session: BTreeMap<SessionId, u32>,
     schedule: Schedule,
     tallies: Vec<StreamTally>,
     start: Moment,
     marks: Vec<(Duration, Mark)>,
-    /// By session, then stream: messages without an outcome, of hungry streams.
-    waiting: Vec<u32>,
-    /// By stream: how many of those there may be.
-    waiting_max: Vec<u32>,
+    hunger: Hunger,
     /// By stream: what is sent without copying.
     bulk: Vec<Option<SharedContent>>,
     message: Vec<u8>,
-    sessions_closed: u32,
-    traffic_before: Traffic,
-    rivals_before: Vec<u64>,
+    before: Before,
     measured: Option<Measured>,
+}
+
+struct Server {
+    host: HostId,
+    key: [u8; 32],
+    /// Its sessions, by which of the stage's ends they are.
+    by_session: BTreeMap<SessionId, u32>,
+    sessions_closed: u32,
+}
+
+/// Messages of hungry streams that have no outcome.
+struct Hunger {
+    /// By session, then stream.
+    waiting: Vec<u32>,
+    /// By stream: how many there may be.
+    waiting_max: Vec<u32>,
+}
+
+impl Hunger {
+    fn new(scenario: &Scenario) -> Self {
+        let streams = scenario.streams.iter();
+        let hungry = streams.filter(|stream| stream.traffic.pattern == Pattern::Saturate);
+        let room = HUNGRY_SHARE / (hungry.count() as f64).max(1.0);
+        let waiting_max = (scenario.streams.iter())
+            .map(|stream| {
+                let bytes = stream.traffic.sizes.max().max(1);
+                let by_bytes = limits::SEND_QUEUE_MAX as f64 * room / f64::from(bytes);
+                let by_count = limits::SEND_MESSAGES_MAX as f64 * room;
+                (by_bytes.min(by_count) as u32).max(2)
+            })
+            .collect();
+        Self {
+            waiting: vec![0; scenario.sessions as usize * scenario.streams.len()],
+            waiting_max,
+        }
+    }
+}
+
+/// What had passed when the measuring began.
+#[derive(Default)]
+struct Before {
+    traffic: Traffic,
+    /// Bytes by rival.
+    rivals: Vec<u64>,
 }
 
 impl<'a, V: Venue> Stage<'a, V> {
@@ -121,37 +157,26 @@ impl<'a, V: Venue> Stage<'a, V> {
             ..with_thin(config, scenario.thin)
         };
         let server = venue.add_server(config).map_err(RunError::Venue)?;
-        let hungry = scenario.streams.iter();
-        let hungry = hungry.filter(|stream| stream.traffic.pattern == Pattern::Saturate);
-        let hungry = hungry.count() as f64;
         Ok(Self {
             scenario,
             seed,
             policies,
             venue,
-            server,
-            server_key: key.public(),
+            server: Server {
+                host: server,
+                key: key.public(),
+                by_session: BTreeMap::new(),
+                sessions_closed: 0,
+            },
             ends: Vec::new(),
-            by_session: BTreeMap::new(),
             schedule: Schedule::new(scenario, seed),
             tallies: Vec::new(),
             start: Moment::default(),
             marks: Vec::new(),
-            waiting: vec![0; scenario.sessions as usize * scenario.streams.len()],
-            waiting_max: (scenario.streams.iter())
-                .map(|stream| {
-                    let room = HUNGRY_SHARE / hungry.max(1.0);
-                    let bytes = stream.traffic.sizes.max().max(1);
-                    let by_bytes = limits::SEND_QUEUE_MAX as f64 * room / f64::from(bytes);
-                    let by_count = limits::SEND_MESSAGES_MAX as f64 * room;
-                    (by_bytes.min(by_count) as u32).max(2)
-                })
-                .collect(),
+            hunger: Hunger::new(scenario),
             bulk: vec![None; scenario.streams.len()],
             message: vec![0; limits::WHOLE_MAX],
-            sessions_closed: 0,
-            traffic_before: Traffic::default(),
-            rivals_before: Vec::new(),
+            before: Before::default(),
             measured: None,
         })
     }
@@ -250,8 +275,8 @@ impl<'a, V: Venue> Stage<'a, V> {
     /// The measuring begins.
     fn measure(&mut self) -> Result<(), RunError<V::Error>> {
         let mut measure = || {
-            self.traffic_before = self.venue.traffic()?;
-            self.rivals_before = self.venue.rivals()?.delivered_bytes;
+            self.before.traffic = self.venue.traffic()?;
+            self.before.rivals = self.venue.rivals()?.delivered_bytes;
             self.venue.restart_link()
         };
         measure().map_err(RunError::Venue)
@@ -331,13 +356,13 @@ impl<'a, V: Venue> Stage<'a, V> {
 
     fn feed(&mut self, turn: Turn) {
         let place = self.place(turn);
-        while self.waiting[place] < self.waiting_max[usize::from(turn.stream)] {
+        while self.hunger.waiting[place] < self.hunger.waiting_max[usize::from(turn.stream)] {
             let due = self.schedule.peek_hungry(turn);
             if self.send(turn, due).is_err() {
                 return;
             }
             self.schedule.take_hungry(turn);
-            self.waiting[place] += 1;
+            self.hunger.waiting[place] += 1;
         }
     }
 
@@ -387,7 +412,9 @@ impl<'a, V: Venue> Stage<'a, V> {
                 outcome,
             } => self.on_outcome(index, stream, message, Fate::from(&outcome)),
             Event::Writable => self.feed_session(index),
-            Event::Closed { .. } => self.sessions_closed += u32::from(host == self.server),
+            Event::Closed { .. } => {
+                self.server.sessions_closed += u32::from(host == self.server.host);
+            }
             _ => {}
         }
     }
@@ -401,15 +428,16 @@ impl<'a, V: Venue> Stage<'a, V> {
                 stream: stream.0 as u8,
             };
             let place = self.place(turn);
-            self.waiting[place] = self.waiting[place].saturating_sub(1);
+            let waiting = &mut self.hunger.waiting[place];
+            *waiting = waiting.saturating_sub(1);
             self.feed_session(session);
         }
     }
 
     /// Which session it is, whichever side speaks of it.
     fn index_of(&self, host: HostId, session: SessionId) -> Option<u32> {
-        if host == self.server {
-            return self.by_session.get(&session).copied();
+        if host == self.server.host {
+            return self.server.by_session.get(&session).copied();
         }
         // Clients were added one after the other.
         let index = host.0 - self.ends[0].client.0;

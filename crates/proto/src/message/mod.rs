@@ -12,9 +12,9 @@ mod symbols;
 
 pub(crate) use assembly::{Assemblies, Head};
 pub(crate) use block::{Block, Silence};
-pub(crate) use chances::Chances;
+use chances::Chances;
 pub(crate) use inbox::{Inbox, Ready, Taken};
 pub use large::SharedContent;
 pub(crate) use large::{Large, Source};
-pub(crate) use outbox::{Body, Fate, Outbox, OutgoingMessage};
+pub(crate) use outbox::{Body, Course, Fate, Outbox, OutgoingMessage};
 pub(crate) use split::{Cut, PACKET_OVERHEAD, SplitCache, cut_evenly, symbol_len_max};

@@ -48,6 +48,14 @@ pub(crate) struct OutgoingMessage {
     pub(crate) first_block: Option<u64>,
     /// Its place on an ordered stream, once that is fixed.
     pub(crate) sequence: Option<u64>,
+    /// 1 - the predicted probability of missing the deadline.
+    pub(crate) predicted_on_time: f64,
+    pub(crate) course: Course,
+}
+
+/// What has become of a message so far.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Course {
     /// When its first symbol left.
     pub(crate) first_sent_at: Option<Instant>,
     /// What became of its symbols, as far as that says why it is late.
@@ -58,8 +66,6 @@ pub(crate) struct OutgoingMessage {
     pub(crate) is_too_late: bool,
     /// The latest arrival among its blocks, and how well it is known.
     pub(crate) arrival: Option<(Instant, core::time::Duration)>,
-    /// 1 - the predicted probability of missing the deadline.
-    pub(crate) predicted_on_time: f64,
 }
 
 impl OutgoingMessage {

@@ -245,7 +245,7 @@ impl Session {
         let mut missed = None;
         if let Some(message) = outbox.message_mut(slot) {
             if !was_outstanding {
-                message.chances.on_spurious_loss();
+                message.course.chances.on_spurious_loss();
             }
             missed = message
                 .deadline
@@ -261,7 +261,7 @@ impl Session {
         if missed.is_some_and(|deadline| deadline < arrival)
             && let Some(message) = self.traffic.outbox.message_mut(slot)
         {
-            message.chances.on_delayed();
+            message.course.chances.on_delayed();
         }
         if is_complete {
             self.finish_block(now, symbol.block, arrival, bound, shared);
@@ -339,8 +339,12 @@ impl Session {
         let Some(message) = self.traffic.outbox.message_mut(slot) else {
             return;
         };
-        if message.arrival.is_none_or(|(latest, _)| latest < arrival) {
-            message.arrival = Some((arrival, bound));
+        if message
+            .course
+            .arrival
+            .is_none_or(|(latest, _)| latest < arrival)
+        {
+            message.course.arrival = Some((arrival, bound));
         }
         if large != Some(false) {
             self.finish_message(now, slot, shared);
@@ -353,7 +357,7 @@ impl Session {
         let Some(message) = self.traffic.outbox.remove_message(slot) else {
             return;
         };
-        let (arrival, bound) = message.arrival.unwrap_or((now, Duration::ZERO));
+        let (arrival, bound) = message.course.arrival.unwrap_or((now, Duration::ZERO));
         let latency = arrival.since(message.accepted_at);
         let outcome = match message.deadline {
             Some(deadline) if arrival > deadline => {

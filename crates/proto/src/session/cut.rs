@@ -133,7 +133,7 @@ impl Session {
         self.traffic.outbox.insert_block(block);
         let message = self.traffic.outbox.message_mut(slot)?;
         message.first_block.get_or_insert(number);
-        message.chances.on_cut(source_symbols);
+        message.course.chances.on_cut(source_symbols);
         let stream = message.stream;
         if let Some(stream) = self.traffic.streams.get_mut(stream) {
             stream.stats.source_symbols += k;

@@ -209,7 +209,8 @@ impl Session {
             return false;
         };
         let is_in_time = message.is_in_time(now + self.path.owd.min());
-        if is_in_time || message.delivery == Delivery::ReliableOrdered || message.is_too_late {
+        if is_in_time || message.delivery == Delivery::ReliableOrdered || message.course.is_too_late
+        {
             return false;
         }
         let mut blocks = message.live_blocks();
@@ -222,7 +223,7 @@ impl Session {
         }
         self.dequeue(slot);
         if let Some(message) = self.traffic.outbox.message_mut(slot) {
-            message.is_too_late = true;
+            message.course.is_too_late = true;
         }
         self.enqueue(slot);
         for number in blocks {
@@ -295,13 +296,13 @@ impl Session {
         };
         draft.is_urgent |= message.deadline.is_some();
         // What was too late anyway was not held back.
-        message.was_held |=
+        message.course.was_held |=
             now.since(may_send_at) > HELD && message.is_in_time(may_send_at + owd_min);
-        let begun = match message.first_sent_at {
+        let begun = match message.course.first_sent_at {
             Some(_) => None,
             None => Some(now.since(message.accepted_at)),
         };
-        message.first_sent_at.get_or_insert(now);
+        message.course.first_sent_at.get_or_insert(now);
         self.account(
             slot,
             picks.symbols[picks.count - 1],
@@ -361,7 +362,7 @@ impl Session {
         if let Some(message) = self.traffic.outbox.message_mut(slot)
             && message.is_in_time(arrives)
         {
-            message.chances.on_left_in_time();
+            message.course.chances.on_left_in_time();
         }
         Some(esi)
     }

@@ -139,7 +139,7 @@ impl Session {
             }
             let slot = block.message;
             if let Some(message) = self.traffic.outbox.message_mut(slot) {
-                message.chances.on_lost();
+                message.course.chances.on_lost();
             }
         }
     }

@@ -67,11 +67,11 @@ impl Session {
         let is_missed = match outcome {
             Outcome::OnTime { .. } => false,
             Outcome::Late { why, .. } | Outcome::Dropped { why } => {
-                *why == MissReason::Loss && !message.was_held
+                *why == MissReason::Loss && !message.course.was_held
             }
             _ => return,
         };
-        let held = f32::from(u8::from(message.was_held));
+        let held = f32::from(u8::from(message.course.was_held));
         self.traffic.held_share += (held - self.traffic.held_share) / HELD_MESSAGES;
         let miss_target = message.options.miss_target();
         let mut own_target = miss_target;

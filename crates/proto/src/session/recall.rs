@@ -4,7 +4,7 @@
 use super::cut::{block_entry, encode};
 use super::{Event, Run, Session, Shared};
 use crate::limits::{ABANDON_MAX, SEND_QUEUE_MAX};
-use crate::message::{Block, Body, Chances, Fate, OutgoingMessage};
+use crate::message::{Block, Body, Course, Fate, OutgoingMessage};
 use crate::schedule::Item;
 use crate::stream::{
     Cancel, Delivery, MessageId, MissReason, Outcome, SendOptions, StreamId, WhenLate,
@@ -219,7 +219,7 @@ impl Session {
         };
         let is_large = matches!(&message.body, Body::Large(large) if large.has_begun());
         let first_block = message.first_block;
-        let mut was_sent = message.first_sent_at.is_some();
+        let mut was_sent = message.course.first_sent_at.is_some();
         for number in message.live_blocks() {
             self.unschedule_block(number);
             if let Some(block) = self.traffic.outbox.remove_block(number) {
@@ -327,11 +327,7 @@ impl Session {
                 ..SendOptions::default()
             },
             first_block: None,
-            first_sent_at: None,
-            chances: Chances::default(),
-            was_held: false,
-            is_too_late: false,
-            arrival: None,
+            course: Course::default(),
             ..*message
         });
         self.enqueue(slot);
@@ -400,7 +396,7 @@ fn outcome_of(message: &OutgoingMessage, fate: Fate) -> Outcome {
     match fate {
         Fate::Superseded => Outcome::Superseded,
         _ => Outcome::Cancelled {
-            sent: message.first_sent_at.is_some(),
+            sent: message.course.first_sent_at.is_some(),
         },
     }
 }

@@ -392,17 +392,17 @@ impl Session {
         let Some(message) = self.traffic.outbox.message(slot) else {
             return MissReason::Closed;
         };
-        let Some(first_sent_at) = message.first_sent_at else {
+        let Some(first_sent_at) = message.course.first_sent_at else {
             return MissReason::Queue;
         };
         // One packet that nothing followed is lost; silence for longer than that is the path's.
         let is_silent = self.liveness.last_received < first_sent_at
             && now.since(first_sent_at) > self.path.round_time() * 2;
-        if is_silent && message.chances.has_lost() {
+        if is_silent && message.course.chances.has_lost() {
             return MissReason::PathDown;
         }
         let deadline = message.deadline.unwrap_or(now);
-        match message.chances.miss_reason() {
+        match message.course.chances.miss_reason() {
             // So near a deadline that nothing could have kept it.
             MissReason::Queue if message.accepted_at + self.path.owd.min() > deadline => {
                 MissReason::Delay

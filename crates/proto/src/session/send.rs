@@ -9,7 +9,7 @@ use super::{CloseReason, Event, Session, Shared, State};
 use crate::limits::{
     EVENTS_MAX, MESSAGE_MAX, SEND_MESSAGES_MAX, SEND_QUEUE_MAX, STREAM_WEIGHT_MAX,
 };
-use crate::message::{Body, Chances, Fate, Large, OutgoingMessage, SharedContent, Source};
+use crate::message::{Body, Course, Fate, Large, OutgoingMessage, SharedContent, Source};
 use crate::schedule::{Entry, Item, NO_DEADLINE};
 use crate::stream::{
     Delivery, MessageId, MissReason, Outcome, SendOptions, StreamConfig, StreamError, StreamId,
@@ -167,12 +167,8 @@ impl Session {
             options,
             first_block: None,
             sequence: None,
-            first_sent_at: None,
-            chances: Chances::default(),
-            was_held: false,
-            is_too_late: false,
-            arrival: None,
             predicted_on_time,
+            course: Course::default(),
         });
         self.note_in_stream(stream, delivery, options.key, slot, id);
         self.enqueue(slot);
@@ -342,7 +338,7 @@ impl Session {
 
 /// The place of a message, or of a block of it, among what its stream has to send.
 pub(super) fn entry_of(message: &OutgoingMessage, item: Item) -> Entry {
-    let deadline = message.deadline.filter(|_| !message.is_too_late);
+    let deadline = message.deadline.filter(|_| !message.course.is_too_late);
     let deadline = deadline.unwrap_or(NO_DEADLINE);
     // Where the order is fixed, only position counts: what goes earlier would wait at the receiver.
     let is_ordered = message.delivery == Delivery::ReliableOrdered;

@@ -100,7 +100,7 @@ impl Session {
     pub(crate) fn departure(&self, message: MessageId) -> Departure {
         let outbox = &self.traffic.outbox;
         let message = outbox.find(message).and_then(|slot| outbox.message(slot));
-        match message.map(|message| message.first_sent_at) {
+        match message.map(|message| message.course.first_sent_at) {
             Some(Some(at)) => Departure::Left(at),
             Some(None) => Departure::Waiting,
             None => Departure::Unknown,

@@ -35,7 +35,7 @@ impl<V: Venue> Stage<'_, V> {
         let mut connected = 0;
         while self.venue.now() < until
             && (connected < self.scenario.sessions
-                || self.by_session.len() < self.scenario.sessions as usize)
+                || self.server.by_session.len() < self.scenario.sessions as usize)
         {
             let next = self.venue.now().after(Duration::from_millis(50));
             while self.venue.step(next).map_err(RunError::Venue)? {}
@@ -47,18 +47,18 @@ impl<V: Venue> Stage<'_, V> {
                     ..
                 } = happening;
                 match event {
-                    Event::Connected { .. } if host == self.server => {
+                    Event::Connected { .. } if host == self.server.host => {
                         let remote = self.venue.endpoint(host).remote(session);
                         let index = remote.and_then(|remote| by_address.get(&remote));
                         let index = *index.expect("nobody else is there");
-                        self.by_session.insert(session, index);
+                        self.server.by_session.insert(session, index);
                     }
                     Event::Connected { .. } => {
                         clients[(host.0 - first) as usize].2 = true;
                         connected += 1;
                     }
-                    Event::Closed { .. } if host == self.server => {
-                        self.by_session.remove(&session);
+                    Event::Closed { .. } if host == self.server.host => {
+                        self.server.by_session.remove(&session);
                     }
                     Event::Closed { .. } => {
                         let again = self.begin_session(host);
@@ -70,7 +70,7 @@ impl<V: Venue> Stage<'_, V> {
                 }
             }
         }
-        if (self.by_session.len() as u32).min(connected) < self.scenario.sessions {
+        if (self.server.by_session.len() as u32).min(connected) < self.scenario.sessions {
             return Err(RunError::Unreachable {
                 connected,
                 of: self.scenario.sessions,
@@ -86,16 +86,15 @@ impl<V: Venue> Stage<'_, V> {
 
     /// Who sends, by session: clients come with their side's session.
     fn note_ends(&mut self, clients: Vec<(HostId, SessionId)>) {
-        let at_server: BTreeMap<u32, SessionId> = self
-            .by_session
-            .iter()
+        let by_session = self.server.by_session.iter();
+        let at_server: BTreeMap<u32, SessionId> = by_session
             .map(|(session, index)| (*index, *session))
             .collect();
         self.ends = (0..)
             .zip(clients)
             .map(|(index, (client, at_client))| {
                 let (sender, session) = match self.scenario.direction {
-                    Forward::ToClient => (self.server, at_server[&index]),
+                    Forward::ToClient => (self.server.host, at_server[&index]),
                     Forward::ToServer => (client, at_client),
                 };
                 End {
@@ -109,8 +108,8 @@ impl<V: Venue> Stage<'_, V> {
 
     fn begin_session(&mut self, client: HostId) -> SessionId {
         let options = ConnectOptions {
-            remote: self.venue.address(self.server),
-            server_key: self.server_key,
+            remote: self.venue.address(self.server.host),
+            server_key: self.server.key,
             token: None,
         };
         self.venue

@@ -15,7 +15,7 @@ impl<V: Venue> Stage<'_, V> {
         let window = self.scenario.duration - self.scenario.settle;
         let seconds = window.as_secs_f64();
         let traffic = self.venue.traffic().map_err(RunError::Venue)?;
-        let before = self.traffic_before;
+        let before = self.before.traffic;
         let mut bytes = vec![0; self.ends.len()];
         for tally in &self.tallies {
             for (sum, of_stream) in bytes.iter_mut().zip(tally.bytes_by_session()) {
@@ -57,7 +57,7 @@ impl<V: Venue> Stage<'_, V> {
             return None;
         }
         let goodput: Vec<f64> = (figures.delivered_bytes.iter())
-            .zip(&self.rivals_before)
+            .zip(&self.before.rivals)
             .map(|(bytes, before)| (bytes - before) as f64 * 8.0 / seconds)
             .collect();
         let all: Vec<f64> = goodput.iter().chain(sessions).copied().collect();
@@ -104,7 +104,7 @@ impl<V: Venue> Stage<'_, V> {
             seed: self.seed,
             tallies: self.tallies,
             result: RunResult {
-                sessions_closed: self.sessions_closed,
+                sessions_closed: self.server.sessions_closed,
                 encapsulation_overhead: (payload > 0).then(|| headers as f64 / payload as f64),
                 ..measured.result
             },
