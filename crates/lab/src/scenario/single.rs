@@ -94,6 +94,7 @@ struct Stage<'a, V> {
     measured: Option<Measured>,
 }
 
+/// The side that all sessions have in common.
 struct Server {
     host: HostId,
     key: [u8; 32],

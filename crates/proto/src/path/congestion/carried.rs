@@ -111,8 +111,8 @@ impl Carried {
 
     /// The period ends, and the next begins. `is_whole`: all losses were counted, and were not those of a competition.
     pub(super) fn end(&mut self, now: Instant, is_whole: bool) -> Ended {
-        let period = core::mem::take(&mut self.period);
-        self.period.began = now;
+        let period = self.period;
+        self.begin_anew(now);
         let seconds = now.since(period.began).as_secs_f64().max(1e-4);
         self.rate = (period.acked_bytes as f64 / seconds) as u32;
         self.rate_max.record(now, u32::MAX - self.rate, RATE_MEMORY);

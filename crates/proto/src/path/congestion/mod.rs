@@ -7,7 +7,7 @@
 //! then the window is CUBIC's, and every loss counts.
 //!
 //! An ECN mark is a congestion event in both modes, at most once a round trip (RFC 3168). Persistent congestion is RFC 9002 section 7.6,
-//! but for what is left when something arrives again (`silence.rs`). A window that is not filled neither grows nor shrinks
+//! but for what goes meanwhile and what is left afterwards (`silence.rs`). A window that is not filled neither grows nor shrinks
 //! (section 7.8). While little waits to be sent it is never below ten packets (decision 0003). Repair symbols count like all
 //! else. Why these: decision 0007.
 
@@ -287,8 +287,8 @@ impl Congestion {
         self.carried.on_acked(bytes);
         // RFC 9002 section 7.8: a window that was not filled proves nothing.
         let was_filled = self.filled_at.is_some_and(|at| sent_at <= at);
-        self.recovery.on_acked(sent_at);
-        if was_filled && self.delays.is_known() && !self.recovery.covers(sent_at) {
+        let is_recovering = self.recovery.on_acked(sent_at);
+        if was_filled && self.delays.is_known() && !is_recovering {
             self.move_window(now, bytes as f64);
         }
         if self.carried.is_over(sent_at) {
@@ -389,7 +389,9 @@ impl Congestion {
             self.burst_began = sent_at;
             self.carried.on_lost();
         }
-        if self.rivalry.is_on() && !(self.recovery.is_unanswered() && self.window >= INITIAL) {
+        // A small window is lost whole by a full queue, too.
+        let is_gap = self.recovery.is_unanswered() && self.window >= INITIAL;
+        if self.rivalry.is_on() && !is_gap {
             self.cut(now);
         }
     }

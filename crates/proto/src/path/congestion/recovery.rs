@@ -25,9 +25,11 @@ impl Recovery {
         self.since.is_some_and(|since| sent_at <= since)
     }
 
-    /// A packet sent at `sent_at` was acknowledged.
-    pub(super) fn on_acked(&mut self, sent_at: Instant) {
-        self.is_unanswered &= self.covers(sent_at);
+    /// A packet sent at `sent_at` was acknowledged. Whether it belongs to the event.
+    pub(super) fn on_acked(&mut self, sent_at: Instant) -> bool {
+        let is_covered = self.covers(sent_at);
+        self.is_unanswered &= is_covered;
+        is_covered
     }
 
     /// Whether all that was sent since the cut is lost, or not yet known of. That is a gap of the path, and no measure of the window that is left:

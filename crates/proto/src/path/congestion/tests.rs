@@ -6,19 +6,34 @@ fn at(ms: u64) -> Instant {
 
 const RTT: Duration = Duration::from_millis(100);
 
-/// Sends a full window at `ms`, and acknowledges it a round trip of `rtt` later.
-fn fill(congestion: &mut Congestion, ms: u64, rtt: Duration) {
+/// Sends a full window at `ms`. How many packets that is.
+fn send_all(congestion: &mut Congestion, ms: u64) -> u32 {
     let mut sent = 0;
     while congestion.may_send(1200) {
         congestion.on_sent(at(ms), 1200);
         sent += 1;
     }
+    sent
+}
+
+/// Sends a full window at `ms`, and acknowledges it a round trip of `rtt` later.
+fn fill(congestion: &mut Congestion, ms: u64, rtt: Duration) {
+    let sent = send_all(congestion, ms);
     congestion.on_held_back(at(ms));
     let back = at(ms) + rtt;
     for _ in 0..sent {
         congestion.on_rtt(back, rtt, rtt, 1200);
         congestion.on_acked(back, at(ms), 1200);
     }
+}
+
+/// After four round trips that were filled.
+fn grown() -> Congestion {
+    let mut congestion = Congestion::default();
+    for round in 1..5 {
+        fill(&mut congestion, round * 100, RTT);
+    }
+    congestion
 }
 
 #[test]
@@ -49,10 +64,7 @@ fn an_idle_session_neither_grows_nor_shrinks() {
 
 #[test]
 fn a_full_window_doubles_and_a_mark_cuts_once() {
-    let mut congestion = Congestion::default();
-    for round in 1..5 {
-        fill(&mut congestion, round * 100, RTT);
-    }
+    let mut congestion = grown();
     let before = congestion.window();
     assert!(before >= 15 * INITIAL as u64, "{before}");
     for _ in 0..5 {
@@ -65,9 +77,7 @@ fn a_full_window_doubles_and_a_mark_cuts_once() {
 
 /// A silence from `at_ms` on, that lasts `ms`: what was under way is lost, and a probe arrives.
 fn be_silent(congestion: &mut Congestion, at_ms: u64, ms: u64) {
-    while congestion.may_send(1200) {
-        congestion.on_sent(at(at_ms), 1200);
-    }
+    send_all(congestion, at_ms);
     congestion.on_persistent_congestion(at(at_ms + 400));
     assert_eq!(congestion.window(), PROBES as u64);
     assert!(
@@ -83,10 +93,7 @@ fn be_silent(congestion: &mut Congestion, at_ms: u64, ms: u64) {
 
 #[test]
 fn a_path_that_was_down_carries_what_it_carried() {
-    let mut congestion = Congestion::default();
-    for round in 1..5 {
-        fill(&mut congestion, round * 100, RTT);
-    }
+    let mut congestion = grown();
     let before = congestion.window();
     be_silent(&mut congestion, 600, 800);
     assert_eq!(congestion.window(), before);
@@ -105,10 +112,7 @@ fn a_path_that_was_down_carries_what_it_carried() {
 /// Among rivals a gap of 200 ms, of which every round trip was an event of its own, left a third of the window.
 #[test]
 fn a_gap_among_rivals_cuts_once() {
-    let mut congestion = Congestion::default();
-    for round in 1..5 {
-        fill(&mut congestion, round * 100, RTT);
-    }
+    let mut congestion = grown();
     // A queue that does not empty.
     for round in 5..25 {
         fill(&mut congestion, round * 150, RTT * 3 / 2);
