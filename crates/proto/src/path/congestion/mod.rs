@@ -112,9 +112,13 @@ impl Default for Congestion {
 impl Congestion {
     /// Bytes that may be under way.
     pub(crate) fn window(&self) -> u64 {
+        if self.silence.is_on() {
+            // Room that is being made is of no use to others then.
+            return self.window as u64;
+        }
         let window = self.rivalry.drained();
         let window = window.map_or(self.window, |drained| drained.max(ONE));
-        if self.is_thin && !self.silence.is_on() {
+        if self.is_thin {
             window.max(self.least_when_thin()) as u64
         } else {
             window as u64

@@ -130,6 +130,21 @@ fn a_gap_among_rivals_cuts_once() {
     );
 }
 
+/// The window of the room that was being made stood for that of the probes, larger or smaller.
+#[test]
+fn a_silence_leaves_probes_while_room_is_made() {
+    let mut congestion = grown();
+    let mut round = 5;
+    while congestion.rivalry.drained().is_none() {
+        fill(&mut congestion, round * 150, RTT * 3 / 2);
+        round += 1;
+        assert!(round < 50, "a queue that does not empty is noticed");
+    }
+    assert!(congestion.window() > PROBES as u64);
+    congestion.on_persistent_congestion(at(round * 150));
+    assert_eq!(congestion.window(), PROBES as u64);
+}
+
 #[test]
 fn a_sparse_loss_changes_nothing() {
     let mut congestion = Congestion::default();
