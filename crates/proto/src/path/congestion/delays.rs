@@ -65,11 +65,15 @@ const NOISE_GAIN: f64 = 8.0;
 const NOISE_MAX_US: f64 = 4_000.0;
 /// Quarters of a round trip over which the path without our queue is averaged: four round trips.
 const CLEAR_SAMPLES: f32 = 16.0;
+/// Quarters of a round trip of which the mean tells a queue from a jump, where the path wanders: a round trip.
+const MEAN_SAMPLES: f32 = 4.0;
+/// Deviations by which the largest of some round trips lies above their mean and one deviation.
+const LARGEST_DEVIATIONS: f64 = 2.0;
 /// A path without noise deviates by this: the tail of a queue that has just emptied.
 const DEVIATION_OF_QUIET_US: f64 = 300.0;
 /// The least of ten seconds lies up to 2.8 standard deviations, 3.5 mean deviations, below a normal delay's mean. What lies
 /// further below is somebody's queue.
-const DEVIATIONS_MAX: f64 = 4.0;
+const DEVIATIONS_MAX: f64 = 3.5;
 /// No more than this is taken for the path's own, in microseconds: recorded Wi-Fi has a standard deviation of 5 to 20 ms.
 pub(super) const WANDER_MAX_US: f64 = 20_000.0;
 
@@ -108,6 +112,8 @@ pub(super) struct Delays {
     /// Mean of the standing round trip, and mean deviation from it, while our packets find no queue of ours.
     clear_us: f32,
     deviation_us: f32,
+    /// Mean of the standing round trip over about a round trip.
+    mean_us: f32,
     /// When a round trip was last about as short as the least.
     least_at: Instant,
 }
@@ -138,6 +144,7 @@ impl Delays {
         }
         let before = self.standing.current();
         if self.standing.record(now, us, sample.span) {
+            self.note_mean(before);
             self.note_noise(before, sample.is_steady);
             if sample.is_clear && before != u32::MAX {
                 self.note_clear(before as f32);
@@ -153,7 +160,19 @@ impl Delays {
         self.standing = Least::default();
         self.largest = Least::default();
         self.clear_us = 0.0;
+        self.mean_us = 0.0;
         self.smoothed_us = 0;
+    }
+
+    fn note_mean(&mut self, standing_us: u32) {
+        if standing_us == u32::MAX {
+            return;
+        }
+        let standing_us = standing_us as f32;
+        if self.mean_us == 0.0 {
+            self.mean_us = standing_us;
+        }
+        self.mean_us += (standing_us - self.mean_us) / MEAN_SAMPLES;
     }
 
     /// A quarter of a round trip had this least. Only what turns back at once counts: a queue rises or falls for longer.
@@ -187,9 +206,19 @@ impl Delays {
     /// What wanders slower than that: the mean over the least, and a deviation, so that a window that fits the path rises more
     /// often than it falls.
     fn wander_us(&self) -> f64 {
-        let deviation = (f64::from(self.deviation_us) - DEVIATION_OF_QUIET_US).max(0.0);
+        let deviation = self.path_deviation_us();
         let mean = f64::from(self.clear_us) - self.least_us();
         (mean.clamp(0.0, deviation * DEVIATIONS_MAX) + deviation).min(WANDER_MAX_US)
+    }
+
+    /// What stood in the queue, mostly, while nothing of ours did. It may have been somebody's.
+    pub(super) fn clear_queue_us(&self) -> f64 {
+        let mean = f64::from(self.clear_us) - self.least_us();
+        mean.max(0.0) + self.path_deviation_us()
+    }
+
+    fn path_deviation_us(&self) -> f64 {
+        (f64::from(self.deviation_us) - DEVIATION_OF_QUIET_US).max(0.0)
     }
 
     pub(super) const fn is_known(&self) -> bool {
@@ -217,6 +246,11 @@ impl Delays {
         f64::from(u32::MAX - self.largest.get_us())
     }
 
+    /// By how much the largest of some round trips exceeds the least without a queue.
+    pub(super) fn spread_us(&self) -> f64 {
+        self.wander_us() + LARGEST_DEVIATIONS * self.path_deviation_us()
+    }
+
     /// What stands in the queue.
     pub(super) fn queue_us(&self) -> f64 {
         (self.standing_us() - self.least_us()).max(0.0)
@@ -224,11 +258,18 @@ impl Delays {
 
     /// What stands in the queue, less what the path itself varies by. A paced window cannot change a queue by more than a few
     /// percent of the time that passes, and half a packet's time (`packet_us`); what changes faster is a radio's doing, and
-    /// no reason to slow down.
+    /// no reason to slow down. Where the path wanders, a queue is one when it stands for a round trip: else each jump of a radio ends what
+    /// the window has risen by.
     pub(super) fn own_queue_us(&self, packet_us: f64) -> f64 {
         let own = SLOPE * f64::from(self.smoothed_us) / 4.0 + (packet_us / 2.0).min(OWN_MAX_US);
         let noise = NOISE_GAIN * (f64::from(self.noise_us) - own).max(0.0);
-        (self.queue_us() - noise.min(NOISE_MAX_US).max(self.wander_us())).max(0.0)
+        let wander = self.wander_us();
+        let queue = if wander > 0.0 {
+            (f64::from(self.mean_us) - self.least_us()).min(self.queue_us())
+        } else {
+            self.queue_us()
+        };
+        (queue - noise.min(NOISE_MAX_US).max(wander)).max(0.0)
     }
 }
 

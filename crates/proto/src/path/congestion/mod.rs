@@ -59,8 +59,7 @@ const START_PACKETS: f64 = 4.0;
 /// What is left of the window at the first sign of a queue, besides the share that stands in it: the window has grown by half while the
 /// news came back.
 const START_LEFT: f64 = 0.8;
-/// A queue of so many packets at the window's own rate is as good as none.
-const SLACK: f64 = 0.25;
+
 pub(crate) struct Congestion {
     window: f64,
     in_flight: u64,
@@ -242,22 +241,31 @@ impl Congestion {
             self.rivalry.on_unmeasured(now);
             return;
         }
-        let slack_us = SLACK * self.delays.least_us() * PACKET / self.window;
         let was_draining = self.rivalry.drained().is_some();
         if self
             .rivalry
-            .on_rtt(now, self.window, &self.delays, slack_us)
+            .on_rtt(now, self.window, &self.delays, self.is_thin)
         {
             self.is_starting = false;
             self.uncut = 0.0;
             if was_draining && !self.rivalry.is_on() {
-                // What the window carries without a queue.
-                self.window *= self.delays.least_us() / self.delays.largest_us();
+                self.window *= self.share_without_queue(now);
                 self.window = self.window.max(MINIMUM);
             }
             self.copa.restart(now, self.window);
             self.cubic.restart(self.window);
         }
+    }
+
+    /// What is left of the window without a queue. After rivals were met, what the path seems to vary by may be their queue.
+    fn share_without_queue(&self, now: Instant) -> f64 {
+        let largest = self.delays.largest_us();
+        let varies = if self.rivalry.was_met(now) {
+            0.0
+        } else {
+            self.delays.spread_us()
+        };
+        1.0 - (largest - self.delays.least_us() - varies).max(0.0) / largest
     }
 
     /// A quarter of a round trip; at the start, when the window doubles in one, that of a few packets.

@@ -12,6 +12,7 @@
 
 use core::time::Duration;
 
+use super::PACKET;
 use super::delays::Delays;
 use crate::time::{Instant, nanos};
 
@@ -19,6 +20,8 @@ use crate::time::{Instant, nanos};
 const PATIENCE: u32 = 5;
 /// A queue below this share of the largest is as good as empty.
 const EMPTY: f64 = 0.3;
+/// A queue of so many packets at the window's own rate is as good as none.
+const SLACK: f64 = 0.25;
 /// Round trips for which room is made, and the window meanwhile as a share of what it carries without a queue: before competing.
 const FIRST: (u32, f64) = (4, 0.9);
 /// The same while competing.
@@ -83,16 +86,25 @@ impl Rivalry {
         self.met_at != Instant::ZERO && now.since(self.met_at) < MET
     }
 
-    /// A round trip was seen: whether competition, or making room, began or ended with it. `slack_us` of queue are as good as none.
+    /// A round trip was seen: whether competition, or making room, began or ended with it.
+    ///
+    /// A thin session has its share, and fills no queue. It makes no room to find out why the path is slow, and what the path itself varies by
+    /// is no rival's queue to it. (To a download it may be: what it takes for the path's own can be its rivals'.)
     pub(super) fn on_rtt(
         &mut self,
         now: Instant,
         window: f64,
         delays: &Delays,
-        slack_us: f64,
+        is_thin: bool,
     ) -> bool {
         let range = (delays.largest_us() - delays.least_us()).max(0.0);
-        let is_empty = delays.queue_us() <= (EMPTY * range).max(slack_us);
+        let slack_us = SLACK * delays.least_us() * PACKET / window;
+        let varies_us = if is_thin {
+            delays.clear_queue_us()
+        } else {
+            0.0
+        };
+        let is_empty = delays.queue_us() <= (EMPTY * range).max(slack_us).max(varies_us);
         if is_empty || self.empty_at == Instant::ZERO {
             self.empty_at = now;
             if self.is_look && self.drains_until.is_some_and(|until| now < until) {
@@ -125,7 +137,7 @@ impl Rivalry {
         } else if is_beat && delays.is_least_stale(now) && now.since(self.drained_at) > BEAT / 2 {
             self.begin_drain(now, LOOK.0, LOOK.1 * share * window, delays);
             self.is_look = true;
-        } else if now.since(self.empty_at) > delays.smoothed() * PATIENCE {
+        } else if !is_thin && now.since(self.empty_at) > delays.smoothed() * PATIENCE {
             self.begin_drain(now, FIRST.0, FIRST.1 * share * window, delays);
         }
         false

@@ -113,6 +113,7 @@ fn a_path_that_was_down_carries_what_it_carried() {
 #[test]
 fn a_gap_among_rivals_cuts_once() {
     let mut congestion = grown();
+    congestion.set_waiting(1_000_000);
     // A queue that does not empty.
     for round in 5..25 {
         fill(&mut congestion, round * 150, RTT * 3 / 2);
@@ -134,6 +135,7 @@ fn a_gap_among_rivals_cuts_once() {
 #[test]
 fn a_silence_leaves_probes_while_room_is_made() {
     let mut congestion = grown();
+    congestion.set_waiting(1_000_000);
     let mut round = 5;
     while congestion.rivalry.drained().is_none() {
         fill(&mut congestion, round * 150, RTT * 3 / 2);
@@ -143,6 +145,22 @@ fn a_silence_leaves_probes_while_room_is_made() {
     assert!(congestion.window() > PROBES as u64);
     congestion.on_persistent_congestion(at(round * 150));
     assert_eq!(congestion.window(), PROBES as u64);
+}
+
+/// What waits tells a download, which has to know whether it fills a queue, from a game that a slow path delays.
+#[test]
+fn a_thin_session_makes_no_room_for_a_radio() {
+    for (waiting, makes_room) in [(0, false), (1_000_000, true)] {
+        let mut congestion = grown();
+        congestion.set_waiting(waiting);
+        let mut room = false;
+        for round in 0..15 {
+            let rtt = Duration::from_millis([150, 190][round as usize / 4 % 2]);
+            fill(&mut congestion, 1000 + round * 200, rtt);
+            room |= congestion.rivalry.drained().is_some();
+        }
+        assert_eq!(room, makes_room);
+    }
 }
 
 #[test]
