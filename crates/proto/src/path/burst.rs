@@ -25,6 +25,10 @@ const ENOUGH: f32 = 8.0;
 /// Share of the packets right after a lost one that are lost, before any was seen. (Paths differ too much to expect more.)
 const PRIOR_TOGETHER: f32 = 0.1;
 
+/// Correlation of packets sent together until enough of them were seen to know it, at most. If copies seem to be lost with what they repeat, none is sent, and
+/// nobody ever sees whether they are.
+const UNTESTED: f32 = 0.5;
+
 /// Correlations below this cannot be told from none, and after few losses, as much as bursts of the usual length would leave ..
 const GONE: f32 = 0.03;
 /// .. which is this, in seconds.
@@ -197,6 +201,9 @@ impl Bursts {
             perhaps_at_most_s
         };
         let time_s = time_s.min(at_most_s);
+        let tested = (self.after_loss[0].packets / ENOUGH).min(1.0);
+        let untested = together.min(UNTESTED);
+        let together = untested + tested * (together - untested);
         (together, Duration::from_secs_f32(time_s.clamp(0.0, 1.0)))
     }
 
@@ -327,6 +334,23 @@ mod tests {
         let (together, time) = met.shape(0.03);
         assert!(together > 0.4, "{together}");
         assert!(time < Duration::from_millis(60), "{time:?}");
+    }
+
+    /// A regression: single packets, each fifth of which was lost 20 ms after a lost one, made two together as good as one. So no two left together, and
+    /// over a cellular network 2.5 % were late for 1, in one session of four: in truth half of the copies arrive.
+    #[test]
+    fn a_belief_that_nobody_tests_is_not_held() {
+        let mut met = Bursts::default();
+        for after_loss in 0..100 {
+            met.note_after_loss(Duration::from_millis(20), after_loss % 5 == 0);
+        }
+        let (together, _) = met.shape(0.03);
+        assert!(together <= UNTESTED, "{together}");
+        for _ in 0..20 {
+            met.note_after_loss(Duration::from_micros(100), true);
+        }
+        let (together, _) = met.shape(0.03);
+        assert!(together > 0.9, "{together}");
     }
 
     /// A regression: of packets that leave one by one, bursts were not seen, since none of them left together with another.
