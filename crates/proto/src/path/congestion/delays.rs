@@ -2,6 +2,7 @@
 
 use core::time::Duration;
 
+use super::hindsight::Hindsight;
 use crate::time::{Instant, nanos};
 
 /// The least value of the last one to two spans: one bucket fills while the one before is still remembered.
@@ -89,6 +90,8 @@ pub(super) struct Sample {
     pub(super) is_steady: bool,
     /// Nothing of ours stands in the queue.
     pub(super) is_clear: bool,
+    /// The most that has come back lately, in bytes a second, where that tells later whether something of ours stands in the queue.
+    pub(super) rate_max: Option<f32>,
 }
 
 /// What Copa asks of round trips.
@@ -112,6 +115,7 @@ pub(super) struct Delays {
     /// Mean of the standing round trip, and mean deviation from it, while our packets find no queue of ours.
     clear_us: f32,
     deviation_us: f32,
+    hindsight: Hindsight,
     /// Mean of the standing round trip over about a round trip.
     mean_us: f32,
     /// When a round trip was last about as short as the least.
@@ -149,6 +153,7 @@ impl Delays {
             if sample.is_clear && before != u32::MAX {
                 self.note_clear(before as f32);
             }
+            self.look_back(before, sample);
         }
         self.largest.record(now, u32::MAX - us, sample.smoothed * 2);
         true
@@ -160,6 +165,7 @@ impl Delays {
         self.standing = Least::default();
         self.largest = Least::default();
         self.clear_us = 0.0;
+        self.hindsight = Hindsight::default();
         self.mean_us = 0.0;
         self.smoothed_us = 0;
     }
@@ -201,6 +207,22 @@ impl Delays {
         let off = standing_us - self.clear_us;
         self.clear_us += off / CLEAR_SAMPLES;
         self.deviation_us += (off.abs() - self.deviation_us) / CLEAR_SAMPLES;
+    }
+
+    /// The same may show later. If the delay fell when more came back, somebody else's queue has gone.
+    fn look_back(&mut self, standing_us: u32, sample: &Sample) {
+        let Some(rate_max) = sample.rate_max else {
+            self.hindsight = Hindsight::default();
+            return;
+        };
+        if standing_us == u32::MAX || !sample.is_steady {
+            return;
+        }
+        let seen = self.hindsight.look_back(standing_us as f32, rate_max);
+        if let Some(seen) = seen.filter(|seen| self.mean_us >= seen.mean_us - seen.deviation_us) {
+            self.clear_us = seen.mean_us;
+            self.deviation_us = self.deviation_us.max(seen.deviation_us);
+        }
     }
 
     /// What wanders slower than that: the mean over the least, and a deviation, so that a window that fits the path rises more
@@ -314,6 +336,7 @@ mod tests {
                 span: Duration::from_millis(30),
                 is_steady: true,
                 is_clear: false,
+                rate_max: None,
             };
             delays.record(Instant::from_micros(1_000_000 + step * 10_000), &sample);
             bytes = (bytes + bytes / 10).min(1472);

@@ -15,6 +15,7 @@ mod carried;
 mod copa;
 mod cubic;
 mod delays;
+mod hindsight;
 mod recovery;
 mod rivalry;
 mod silence;
@@ -59,6 +60,8 @@ const START_PACKETS: f64 = 4.0;
 /// What is left of the window at the first sign of a queue, besides the share that stands in it: the window has grown by half while the
 /// news came back.
 const START_LEFT: f64 = 0.8;
+/// The least window that is looked back on: 16 packets.
+const HINDSIGHT_LEAST: f64 = 16.0 * PACKET;
 
 pub(crate) struct Congestion {
     window: f64,
@@ -236,6 +239,7 @@ impl Congestion {
             span: self.standing_span(smoothed),
             is_steady: !self.is_starting && self.rivalry.drained().is_none(),
             is_clear: self.is_clear(now, smoothed),
+            rate_max: self.rate_for_hindsight(now),
         };
         if !self.delays.record(now, &sample) {
             self.rivalry.on_unmeasured(now);
@@ -291,6 +295,14 @@ impl Congestion {
             || self.carried.rate() < little
                 && self.delays.is_known()
                 && self.window / self.delays.standing_us() * 1e6 < little
+    }
+
+    /// The most that has come back lately, where later growth tells that it did not fill the path. Among rivals it does not, and the queue of
+    /// a small window is a packet, not a jitter.
+    fn rate_for_hindsight(&self, now: Instant) -> Option<f32> {
+        let is_alone = !self.rivalry.is_on() && !self.rivalry.was_met(now);
+        let tells = is_alone && self.window >= HINDSIGHT_LEAST;
+        tells.then(|| self.carried.rate_max() as f32)
     }
 
     pub(crate) fn on_acked(&mut self, now: Instant, sent_at: Instant, bytes: usize) {

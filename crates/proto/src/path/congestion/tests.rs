@@ -1,3 +1,5 @@
+use alloc::collections::VecDeque;
+
 use super::*;
 
 fn at(ms: u64) -> Instant {
@@ -39,7 +41,7 @@ fn grown() -> Congestion {
 #[test]
 fn a_controller_is_small() {
     assert!(
-        size_of::<Congestion>() <= 328,
+        size_of::<Congestion>() <= 344,
         "{}",
         size_of::<Congestion>()
     );
@@ -161,6 +163,45 @@ fn a_thin_session_makes_no_room_for_a_radio() {
         }
         assert_eq!(room, makes_room);
     }
+}
+
+/// The jitter of recorded Starlink with laser links: some milliseconds over a least that is rarely seen. It was taken for a queue, which stopped a window at 54
+/// packets where nothing limits it, and nothing ever told that window otherwise (found by `punctual lab compare-policies`: of 6.4 Mbit/s 38 % were
+/// late from one place on in the recording, 6 from another).
+#[test]
+fn a_jitter_that_was_there_before_is_no_queue() {
+    const QUARTER_MS: u64 = 37;
+    const OVER_LEAST_MS: [u64; 16] = [4, 3, 5, 4, 6, 3, 5, 2, 4, 5, 3, 6, 4, 0, 5, 4];
+    let mut congestion = Congestion::default();
+    congestion.set_waiting(1_000_000);
+    let mut under_way = VecDeque::new();
+    let mut largest = 0;
+    for ms in 1..20_000 {
+        while let Some((sent_ms, back_ms)) = under_way.front().copied()
+            && back_ms <= ms
+        {
+            under_way.pop_front();
+            let took = Duration::from_millis(ms - sent_ms);
+            let smoothed = Duration::from_millis(150);
+            congestion.on_rtt(at(ms), took, smoothed, 1200);
+            congestion.on_acked(at(ms), at(sent_ms), 1200);
+        }
+        // The start ends at the first jump.
+        let first_ms = if (11..300).contains(&ms) { 12 } else { 0 };
+        let rtt_ms = 146 + first_ms.max(OVER_LEAST_MS[(ms / QUARTER_MS % 16) as usize]);
+        for _ in 0..=congestion.window() / (1200 * rtt_ms) {
+            if congestion.may_send(1200) {
+                congestion.on_sent(at(ms), 1200);
+                under_way.push_back((ms, ms + rtt_ms));
+            }
+        }
+        congestion.on_held_back(at(ms));
+        largest = largest.max(congestion.window() / 1200);
+        if largest > 100 {
+            return;
+        }
+    }
+    panic!("the window stops at {largest} packets");
 }
 
 #[test]
