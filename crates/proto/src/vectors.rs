@@ -444,6 +444,7 @@ impl ScheduleLoad {
             position: self.next,
             item: Item::Message(self.next as u32),
             deadline,
+            is_live: deadline != NO_DEADLINE,
             bytes: 1000,
         };
         self.schedule.push(StreamId(stream), entry);

@@ -160,14 +160,16 @@ impl Path {
         self.owd.share_within(time_left)
     }
 
-    /// Whether a packet of `bytes`, of `waiting` that are to be sent, may leave now, and if not because of pacing, when.
+    /// Whether a packet of `bytes` may leave now, and if not because of pacing, when. `waiting` bytes are to be sent, `live` of them of
+    /// messages with a deadline.
     pub(crate) fn may_send(
         &mut self,
         now: Instant,
         bytes: usize,
         waiting: u64,
+        live: u64,
     ) -> Result<(), Blocked> {
-        self.congestion.set_waiting(waiting);
+        self.congestion.set_waiting(waiting, live);
         if !self.congestion.may_send(bytes) {
             self.congestion.on_held_back(now);
             return Err(Blocked::Window);

@@ -76,6 +76,8 @@ pub(crate) struct Schedule {
     /// Bytes to be sent for all entries, and for those that have a deadline.
     bytes: u64,
     urgent_bytes: u64,
+    /// The same for those that have one or had one, and missed it.
+    live_bytes: u64,
 }
 
 impl Schedule {
@@ -157,6 +159,9 @@ impl Schedule {
         if entry.deadline != NO_DEADLINE {
             change(&mut self.urgent_bytes, bytes);
         }
+        if entry.is_live {
+            change(&mut self.live_bytes, bytes);
+        }
     }
 
     /// About how many bytes go before a message that is added now.
@@ -166,6 +171,11 @@ impl Schedule {
         } else {
             self.bytes
         }
+    }
+
+    /// Bytes to be sent, and those of them of messages that have or had a deadline.
+    pub(crate) const fn bytes(&self) -> (u64, u64) {
+        (self.bytes, self.live_bytes)
     }
 
     /// Takes an entry out, if it is there.

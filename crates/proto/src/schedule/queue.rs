@@ -31,6 +31,8 @@ pub(crate) struct Entry {
     pub(crate) item: Item,
     /// Its deadline.
     pub(crate) deadline: Instant,
+    /// The message has a deadline, or had one and is too late for it.
+    pub(crate) is_live: bool,
     /// About so many bytes are to be sent for it.
     pub(crate) bytes: u32,
 }

@@ -11,6 +11,7 @@ fn entry(position: u64, importance: u8, deadline: Instant) -> Entry {
         position,
         item: Item::Message(position as u32),
         deadline,
+        is_live: deadline != NO_DEADLINE,
         bytes: 1000,
     }
 }

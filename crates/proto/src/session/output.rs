@@ -147,8 +147,8 @@ impl Session {
         let Some(size) = self.first_packet_len() else {
             return false;
         };
-        let waiting = self.traffic.schedule.bytes_before(false);
-        match self.path.may_send(now, size, waiting) {
+        let (waiting, live) = self.traffic.schedule.bytes();
+        match self.path.may_send(now, size, waiting, live) {
             Ok(()) => {
                 self.traffic.awaits_budget = !has_budget;
                 has_budget

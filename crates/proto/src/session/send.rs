@@ -357,6 +357,7 @@ pub(super) fn entry_of(message: &OutgoingMessage, item: Item) -> Entry {
         },
         item,
         deadline,
+        is_live: message.deadline.is_some(),
         bytes: match &message.body {
             Body::Large(large) => large.uncut() as u32,
             _ => message.len,

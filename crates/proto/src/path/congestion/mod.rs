@@ -47,6 +47,9 @@ const MINIMUM: f64 = 2.0 * PACKET;
 const PROBES: f64 = 4.0 * PACKET;
 /// A session for which no more waits than this is limited by its application: a game's, behind what an outage left. A download has more.
 const THIN: f64 = 2.0 * INITIAL;
+/// The same of what has or had a deadline, in seconds at the most that has come back lately. A live stream makes what it makes, and a radio's
+/// jump of some tens of milliseconds leaves more than twenty packets of a fast one waiting.
+const THIN_LIVE: f64 = 0.08;
 /// While room is made, at least one packet of the largest size is under way.
 const ONE: f64 = 1500.0;
 /// Windows a round trip at which packets leave: enough to double, enough to rise, and as RFC 9002 section 7.7 has it.
@@ -193,9 +196,11 @@ impl Congestion {
         }
     }
 
-    /// So many bytes are to be sent. As long as that is little it is the application that limits the session, and not the window.
-    pub(crate) const fn set_waiting(&mut self, bytes: u64) {
-        self.is_thin = bytes as f64 <= THIN;
+    /// So many bytes are to be sent, `live` of them of messages with a deadline. As long as that is little it is the application that limits
+    /// the session, and not the window.
+    pub(crate) fn set_waiting(&mut self, bytes: u64, live: u64) {
+        let live_max = THIN.max(self.carried.rate_max() * THIN_LIVE);
+        self.is_thin = bytes.saturating_sub(live) as f64 <= THIN && bytes as f64 <= live_max;
     }
 
     /// Something waits to be sent and may not go yet.
