@@ -56,7 +56,7 @@ fn steering(criterion: &mut Criterion) {
     criterion.bench_function("steering/message and outcome", |bench| {
         bench.iter(|| {
             steering.on_outcome(black_box(false), 1e-3);
-            steering.on_message(&policy, black_box(&first), 1e-3)
+            steering.on_message(&policy, black_box(&first), 1e-3, 0.0)
         });
     });
 }

@@ -16,6 +16,12 @@ const STEP: f32 = 0.02;
 const FIRST_STEP: f32 = 0.5;
 /// Excess beyond this many targets counts as this many: a message that is all but lost says no more about the price.
 const EXCESS_MAX: f32 = 50.0;
+/// Standard deviations of what is expected by which it may be too much before the price rises, ..
+const DOUBTED: f32 = 2.0;
+/// .. by this share of the target at most, ..
+const DOUBTED_MAX: f32 = 0.5;
+/// .. and not at all where one of them is more than this share: who knows so little is careful.
+const DOUBT_MAX: f32 = 0.5;
 /// Expected misses beyond this many targets too much, message after message, say that the path has changed: steps grow with their number ..
 const FAR: f32 = 0.5;
 /// .. up to so many times. (Between two prices that mix, one or two such messages are followed by one of the other kind.)
@@ -99,11 +105,16 @@ impl Steering {
 
     /// A message is sent: its expected miss at the present price moves the price towards where messages like it would just
     /// meet `miss_target`. Returns the price for it. `None` where the policy has no multiplier, or no tables yet.
+    ///
+    /// `doubt` is the standard deviation of what is expected, as a share of it, for want of losses to learn from: the price does not rise for
+    /// what that explains, until it is seen. Where the target is just what plain sending misses, twenty losses say so to a
+    /// fifth, and to pay for each that is too many costs as many copies.
     pub fn on_message(
         &mut self,
         policy: &dyn Policy,
         first: &Situation,
         miss_target: f32,
+        doubt: f32,
     ) -> Option<Price> {
         let price = match self.price() {
             Some(price) => price,
@@ -130,7 +141,11 @@ impl Steering {
         let miss = policy.miss_at_price(&priced)?;
         let stands_for = 1.0 + f32::from(core::mem::take(&mut self.unsearched));
         self.count();
-        let excess = (miss * correction / miss_target - 1.0).min(EXCESS_MAX);
+        let mut excess = (miss * correction / miss_target - 1.0).min(EXCESS_MAX);
+        // What was seen is beyond doubt.
+        if excess > 0.0 && correction <= 1.0 && (0.0..=DOUBT_MAX).contains(&doubt) {
+            excess = beyond_doubt(excess, (DOUBTED * doubt).min(DOUBTED_MAX));
+        }
         self.far_run = if excess > FAR {
             (self.far_run + 1).min(FAR_RUN_MAX)
         } else {
@@ -166,6 +181,12 @@ impl Steering {
             MOST + chance - f32::from(self.kept_below) / 1000.0,
         );
     }
+}
+
+/// What counts of an excess that may be `doubt` by chance: nothing up to that, all of it from twice that on. (Where prices mix, excesses are large,
+/// and set off against each other in full.)
+fn beyond_doubt(excess: f32, doubt: f32) -> f32 {
+    (2.0 * (excess - doubt)).clamp(0.0, excess)
 }
 
 /// Whether what is expected is looked for at this message: at one in [`SEARCHED_EVERY`], and not in step with anything (sessions that

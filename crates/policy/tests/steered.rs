@@ -54,7 +54,7 @@ fn achieve(
     for _ in 0..messages {
         let draw = (random.unit() * 4e9) as u32;
         let first = Situation { draw, ..*first };
-        let price = steering.on_message(policy, &first, target);
+        let price = steering.on_message(policy, &first, target, 0.0);
         let mut now = Situation { price, ..first };
         while now.rounds_left > 0 && now.deficit > 0 {
             let flight = policy.decide(&now).symbols;
@@ -144,7 +144,7 @@ fn messages_between_two_searches_count() {
                 draw: (random.unit() * 4e9) as u32,
                 ..Situation::first(4, 1, 0.05)
             };
-            let price = steering.on_message(&policy, &first, 1e-2);
+            let price = steering.on_message(&policy, &first, 1e-2, 0.0);
             if message >= 4000 {
                 let priced = Situation { price, ..first };
                 expected += policy.miss_at_price(&priced).expect("it has tables");
@@ -153,6 +153,42 @@ fn messages_between_two_searches_count() {
         let share = expected / 8000.0;
         assert!((0.009..0.011).contains(&share), "{correlation}: {share}");
     }
+}
+
+/// Goal: what is expected to miss too much by no more than it may be off by is not paid for before it is seen; what nobody knows, is.
+#[test]
+fn a_doubt_is_no_reason_to_pay() {
+    let policy = steered(1e-3);
+    // One copy misses a fifth too much, if that is the loss.
+    let first = Situation::first(1, 1, 0.0012);
+    let copies = |doubt| {
+        let mut steering = Steering::default();
+        let mut sent = 0.0;
+        for message in 0..10_000 {
+            let price = steering.on_message(&policy, &first, 1e-3, doubt);
+            if message >= 5000 {
+                sent += f64::from(policy.decide(&Situation { price, ..first }).symbols);
+            }
+        }
+        sent / 5000.0
+    };
+    assert!(copies(0.2) < 1.001, "{}", copies(0.2));
+    for (doubt, why) in [(0.0, "sure"), (0.05, "nearly sure"), (0.8, "unknown")] {
+        assert!(
+            (1.1..1.25).contains(&copies(doubt)),
+            "{why}: {}",
+            copies(doubt)
+        );
+    }
+    // Seen beyond chance, it is paid for whatever was doubted.
+    let mut steering = Steering::default();
+    for message in 0..20_000 {
+        steering.on_message(&policy, &first, 1e-3, 0.2);
+        steering.on_outcome(message % 500 == 0, 1e-3);
+    }
+    assert!(steering.correction(1e-3) > 1.0);
+    let price = steering.price();
+    assert!(policy.decide(&Situation { price, ..first }).symbols > 1);
 }
 
 /// Goal: the target is met although the policy believes in half the loss that there is: what it saw corrects what it expects.
@@ -185,13 +221,13 @@ fn misses_at_the_highest_price_count() {
         steering.on_outcome(true, 1e-2);
     }
     for _ in 0..100 {
-        steering.on_message(&policy, &hopeless, 1e-2);
+        steering.on_message(&policy, &hopeless, 1e-2, 0.0);
     }
     let highest = steering.correction(1e-2);
     assert!(highest > 2.0, "{highest}");
     let mut send = |messages: u32, is_missed: fn(u32) -> bool| {
         for message in 1..=messages {
-            steering.on_message(&policy, &hopeless, 1e-2);
+            steering.on_message(&policy, &hopeless, 1e-2, 0.0);
             steering.on_outcome(is_missed(message), 1e-2);
         }
         steering.correction(1e-2) / highest
@@ -216,7 +252,7 @@ fn luck_is_no_reason_to_correct() {
     for _ in 0..100 {
         let mut steering = Steering::default();
         for _ in 0..30_000 {
-            steering.on_message(&policy, &first, 1e-2);
+            steering.on_message(&policy, &first, 1e-2, 0.0);
             steering.on_outcome(random.unit() < 0.01, 1e-2);
             corrected += u32::from((steering.correction(1e-2) - 1.0).abs() > 0.2);
         }

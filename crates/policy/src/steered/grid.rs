@@ -37,6 +37,16 @@ pub(crate) fn loss_index(loss: f32, draw: u32) -> usize {
     index.min(LOSSES - 1)
 }
 
+/// Draws with which [`loss_index`] takes the lower and the upper of the two points, and the share of draws that take the upper.
+pub(crate) fn lower_and_upper(loss: f32) -> ([u32; 2], f32) {
+    let between = if loss > 0.0 {
+        (loss.to_bits() % (1 << QUARTER_SHIFT)) as f32 / (1 << QUARTER_SHIFT) as f32
+    } else {
+        0.0
+    };
+    ([(1 << QUARTER_SHIFT) - 1, 0], between)
+}
+
 /// The loss of a point.
 #[cfg(any(test, feature = "solve"))]
 pub(crate) fn loss_at(index: usize) -> f64 {
@@ -77,6 +87,12 @@ mod tests {
                 let draws = (0..1000).map(|i| i * (1 << (QUARTER_SHIFT - 3)) / 125);
                 let upper = draws.filter(|draw| loss_index(between, *draw) == index);
                 assert!(upper.count().abs_diff(300) <= 2);
+                let (draws, upper) = lower_and_upper(between);
+                assert_eq!(
+                    draws.map(|draw| loss_index(between, draw)),
+                    [index - 1, index]
+                );
+                assert!((upper - 0.3).abs() < 0.002, "{upper}");
             }
         }
         assert_eq!(loss_at(LOSSES - 1), LOSS_MAX);

@@ -233,11 +233,16 @@ impl Policy for Steered {
 
     fn miss_at_price(&self, situation: &Situation) -> Option<f32> {
         let state = self.state(situation)?;
-        if situation.is_intricate() {
-            return Some(state.miss_answered_or_not(self.miss_target) as f32);
+        // Which of the two points around the loss is drawn is no news of the path.
+        let (draws, upper) = grid::lower_and_upper(situation.loss_mean);
+        if upper == 0.0 || state.is_alone(situation.rounds_left) || state.is_bursty() {
+            return Some(state.expected_miss(self.miss_target) as f32);
         }
-        let miss = state.miss_with_all(situation.rounds_left);
-        Some((miss * (1.0 - situation.saved_at_last())) as f32)
+        let [low, high] = draws.map(|draw| {
+            let drawn = Situation { draw, ..*situation };
+            Some(self.state(&drawn)?.expected_miss(self.miss_target) as f32)
+        });
+        Some(low? + upper * (high? - low?))
     }
 }
 
@@ -295,6 +300,15 @@ impl State<'_> {
             return symbols;
         }
         self.alone().0
+    }
+
+    /// Probability of a miss, whatever may happen to answers.
+    fn expected_miss(&self, miss_target: f64) -> f64 {
+        if self.situation.is_intricate() {
+            return self.miss_answered_or_not(miss_target);
+        }
+        let miss = self.miss_with_all(self.situation.rounds_left);
+        miss * (1.0 - self.situation.saved_at_last())
     }
 
     /// Whether a flight is the first and the last, and loses symbols one by one.

@@ -23,7 +23,7 @@ const MOVED_MAX: f32 = 1.32;
 const MOVED_LOSSES: f32 = 100.0;
 /// .. and when as many have been met at the level. (Misses grow with the third power of the loss, or more: a seventh too much of it, which is
 /// what chance does to the mean of a hundred, costs half a repair symbol where a whole one more would just be too much.)
-const MOVED_LOSSES_MAX: f32 = 1000.0;
+const MOVED_LOSSES_MAX: f32 = 4000.0;
 /// Levels beyond so many times the mean loss count as if they were there.
 const UNSURE_MAX: f32 = 2.0;
 /// Higher powers than this are as good as this.
@@ -126,10 +126,17 @@ impl LossLevel {
             2 => self.power_mean(2, 1.0),
             _ => self.power_mean(3, 1.0),
         };
-        // After the first round few are missing.
-        let symbols = if rounds > 1 { 1 } else { source_symbols };
-        let power = power_of_a_miss(miss_target, mean.clamp(LOSS[0], 0.9), symbols);
+        let power = power_in_rounds(miss_target, mean, rounds, source_symbols);
         turning.max(self.power_mean(power, UNSURE_MAX * mean))
+    }
+
+    /// Standard deviation of the misses that are expected, as a share of them, since only so many losses have said where the level lies.
+    pub(crate) fn doubt(&self, miss_target: f32, rounds: u16, source_symbols: u8) -> f32 {
+        let met = sum(core::array::from_fn(|level| {
+            self.now[level] * self.met[level]
+        }));
+        let power = power_in_rounds(miss_target, self.mean(), rounds, source_symbols);
+        power as f32 / libm::sqrtf(met.max(1.0))
     }
 
     /// The root of the mean power of the loss, of which no more than `most` counts.
@@ -210,6 +217,13 @@ fn sum(mut terms: [f32; LEVELS]) -> f32 {
         half /= 2;
     }
     terms[0]
+}
+
+/// By which power of the loss the misses grow, where it is `loss` in the mean.
+fn power_in_rounds(miss_target: f32, loss: f32, rounds: u16, source_symbols: u8) -> u32 {
+    // After the first round few are missing.
+    let symbols = if rounds > 1 { 1 } else { source_symbols };
+    power_of_a_miss(miss_target, loss.clamp(LOSS[0], 0.9), symbols)
 }
 
 /// By which power of the loss the misses grow, where so many source symbols have one flight with as much redundancy as makes misses

@@ -24,14 +24,18 @@ impl Session {
         shared: &mut Shared<'_>,
     ) {
         let mut own_target = miss_target;
+        let doubt = self
+            .path
+            .level
+            .doubt(miss_target, first.rounds_left, first.source_symbols);
         if let Some(pool) = shared.pooled_mut(self.group_of(stream)) {
             pool.steering_mut(miss_target)
-                .on_message(policy, first, miss_target);
+                .on_message(policy, first, miss_target, doubt);
             own_target = floor_target(miss_target);
         }
         if let Some(stream) = self.traffic.streams.get_mut(stream) {
             let steering = stream.promises.steering_mut(miss_target);
-            steering.on_message(policy, first, own_target);
+            steering.on_message(policy, first, own_target, doubt);
         }
     }
 
