@@ -12,10 +12,10 @@ fn main() {
     let messages = argument(1).and_then(|count| count.parse().ok());
     let messages = messages.unwrap_or(400_000);
     let only: Option<f64> = argument(2).and_then(|loss| loss.parse().ok());
-    println!(" loss rounds  k | late [95 %] | recovery, optimum, beyond it | asked");
+    println!(" loss rounds  k | late, 95 % | recovery, optimum, beyond it | asked");
     let (mut held, mut rows) = (0, 0);
     let losses = [0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2];
-    for loss in only.map_or(losses.to_vec(), |loss| vec![loss]) {
+    for loss in only.map_or_else(|| losses.to_vec(), |loss| vec![loss]) {
         for rounds in 1..=3 {
             for symbols in [1, 4] {
                 let row = Row {
@@ -29,8 +29,7 @@ fn main() {
                 held += u32::from(is_held);
                 rows += 1;
                 println!(
-                    "{loss:5} {rounds:6} {symbols:2} | {:.4} [{:.4}, {:.4}] | {:.2} {:.2} {:+.2} | {}",
-                    percent(achieved.late),
+                    "{loss:5} {rounds:6} {symbols:2} | {:.4} to {:.4} | {:.2} {:.2} {:+.2} | {}",
                     percent(achieved.late_95.low),
                     percent(achieved.late_95.high),
                     percent(achieved.recovery),

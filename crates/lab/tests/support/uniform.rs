@@ -28,7 +28,6 @@ pub(crate) struct Row {
 /// What came of it.
 #[derive(Debug)]
 pub(crate) struct Achieved {
-    pub(crate) late: f64,
     pub(crate) late_95: Interval,
     pub(crate) recovery: f64,
 }
@@ -76,12 +75,10 @@ impl Row {
                 }
             })
             .collect();
-        let hits: u64 = clusters.iter().map(|cluster| cluster.hits).sum();
         let sent = |overhead: f64, messages: u64| (1.0 + overhead) * messages as f64;
         let spent = sent(all.summary.recovery_overhead, learning + messages)
             - sent(before.summary.recovery_overhead, learning);
         Achieved {
-            late: hits as f64 / messages as f64,
             late_95: share_interval(&clusters, 1),
             recovery: spent / messages as f64 - 1.0,
         }
