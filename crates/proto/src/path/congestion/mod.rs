@@ -49,7 +49,7 @@ const PROBES: f64 = 4.0 * PACKET;
 const THIN: f64 = 2.0 * INITIAL;
 /// The same of what has or had a deadline, in seconds at the most that has come back lately. A live stream makes what it makes, and a radio's
 /// jump of some tens of milliseconds leaves more than twenty packets of a fast one waiting.
-const THIN_LIVE: f64 = 0.08;
+const THIN_LIVE: f64 = 0.05;
 /// While room is made, at least one packet of the largest size is under way.
 const ONE: f64 = 1500.0;
 /// Windows a round trip at which packets leave: enough to double, enough to rise, and as RFC 9002 section 7.7 has it.

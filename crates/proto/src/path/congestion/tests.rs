@@ -170,11 +170,14 @@ fn a_thin_session_makes_no_room_for_a_radio() {
 #[test]
 fn a_live_stream_that_a_jump_held_up_is_no_download() {
     let mut congestion = grown();
+    for round in 5..8 {
+        fill(&mut congestion, round * 100, RTT);
+    }
     let rate = congestion.carried.rate_max();
     for (waiting, live, is_thin) in [
-        (0.07, 0.07, true),
-        (0.09, 0.09, false),
-        (0.07, 0.0, false),
+        (0.045, 0.045, true),
+        (0.055, 0.055, false),
+        (0.045, 0.0, false),
         (0.0, 0.0, true),
     ] {
         let bytes = |seconds: f64| (seconds * rate) as u64;
