@@ -232,16 +232,18 @@ impl Policy for Steered {
     }
 
     fn miss_at_price(&self, situation: &Situation) -> Option<f32> {
-        let state = self.state(situation)?;
-        // Which of the two points around the loss is drawn is no news of the path.
-        let (draws, upper) = grid::lower_and_upper(situation.loss_mean);
-        if upper == 0.0 || state.is_alone(situation.rounds_left) || state.is_bursty() {
-            return Some(state.expected_miss(self.miss_target) as f32);
-        }
-        let [low, high] = draws.map(|draw| {
+        let miss = |draw| {
             let drawn = Situation { draw, ..*situation };
             Some(self.state(&drawn)?.expected_miss(self.miss_target) as f32)
-        });
+        };
+        // Which of the two points around the loss is drawn is no news of the path. (An only flight is reckoned without points, and a search is
+        // not made twice.)
+        let is_only = situation.rounds_left <= 1 && situation.sent == 0;
+        let (draws, upper) = grid::lower_and_upper(situation.loss_mean);
+        if upper == 0.0 || is_only || situation.burst.is_notable() {
+            return miss(situation.draw);
+        }
+        let [low, high] = draws.map(miss);
         Some(low? + upper * (high? - low?))
     }
 }
