@@ -25,6 +25,10 @@ fn what_can_be_met_by_knowing_bursts_is_met_by_learning_them() {
         // Bursts swallow whole messages, and what is left of the target is for the others.
         (20.0, 0.05, 78, 1, 0.01),
         (20.0, 0.02, 78, 4, 0.01),
+        // What is missing together leaves together: one by one, 4.5 times as much as there is to send.
+        (20.0, 0.05, 78, 4, 0.01),
+        // Where a burst takes a message as it takes a packet, nothing is needed.
+        (5.0, 0.01, 78, 1, 0.01),
         // Of one flight, copies are far enough apart.
         (5.0, 0.05, 78, 1, 0.001),
         (5.0, 0.02, 78, 1, 0.001),

@@ -82,10 +82,9 @@ pub fn plan(policy: &dyn Policy, first: &Situation) -> Vec<Step> {
                 situation,
                 action,
             });
-            let gaps = u32::from(action.symbols.saturating_sub(1));
             let wait = action.look_again.unwrap_or(situation.timing.round_time);
             let ends = at
-                .saturating_add(action.spacing.saturating_mul(gaps))
+                .saturating_add(action.leaves_after(action.symbols.saturating_sub(1)))
                 .saturating_add(wait);
             let rounds_left = situation.after(ends - at).rounds_left;
             let lead = |left: usize, chance: f64| {

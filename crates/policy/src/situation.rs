@@ -222,7 +222,9 @@ pub fn only_answers_missing(missing: f64, all_lost: f64) -> f64 {
 pub struct Action {
     /// Symbols to send in this round. Fewer than the deficit gives the round up; more adds repair symbols.
     pub symbols: u16,
-    /// Time between two symbols of the flight; zero sends them back to back.
+    /// Symbols of the flight that leave back to back, 1 or more, before it pauses.
+    pub together: u16,
+    /// How long it pauses after those; zero sends all of it back to back.
     pub spacing: Duration,
     /// When to look again if no feedback settles the round before; the round time when `None`.
     pub look_again: Option<Duration>,
@@ -234,8 +236,16 @@ impl Action {
     pub const fn burst(symbols: u16) -> Self {
         Self {
             symbols,
+            together: 1,
             spacing: Duration::ZERO,
             look_again: None,
         }
+    }
+
+    /// How long after the first symbol of the flight the one with this number, from 0, leaves.
+    #[must_use]
+    pub const fn leaves_after(&self, symbol: u16) -> Duration {
+        let together = if self.together == 0 { 1 } else { self.together };
+        self.spacing.saturating_mul((symbol / together) as u32)
     }
 }

@@ -32,15 +32,18 @@ const SEARCHED_EVERY: u16 = 4;
 const SEARCHED_FIRST: u32 = 32;
 /// What a seen miss adds to the logarithm of the correction; a message takes off the target's share of it.
 const GAIN: f32 = 0.15;
-/// Logarithms of the correction that chance explains: eight misses more or less than the target, ..
-const CHANCE: f32 = 8.0 * GAIN;
-/// .. four where losses come in bursts (what is expected is an approximation then), ..
-const CHANCE_BURSTY: f32 = 4.0 * GAIN;
+/// Logarithms of the correction that chance explains: four misses more or less than the target, ..
+const CHANCE: f32 = 4.0 * GAIN;
+/// .. two where losses come in bursts (what is expected of what is bought is an approximation then), ..
+const CHANCE_BURSTY: f32 = 2.0 * GAIN;
 /// .. and, where they do not, as many deviations of the misses that the target allows of so many messages (Poisson): of a hundred, ten more or less
 /// are luck, and paying for it costs more than it saves when it turns.
 const DEVIATIONS: f32 = 2.0;
 /// More than so many are not allowed for: that the path has become another is to be noticed some time.
 const ALLOWED_MAX: f32 = 400.0;
+/// Octaves that the price falls by where messages need nothing that it buys. (Along expectations it would fall by [`STEP`], and all that it buys on
+/// the way is for nothing.)
+const FALL: f32 = 0.25;
 /// Correlation of losses from which on they are said to. (Chance makes it look like a quarter after a few.)
 const BURSTY: f32 = 0.3;
 /// The logarithm of the greatest correction, 32. Above, something is wrong that no symbols cure.
@@ -120,15 +123,6 @@ impl Steering {
             Some(price) => price,
             None => first_price(policy, first, miss_target)?,
         };
-        let priced = Situation {
-            price: Some(price),
-            ..*first
-        };
-        let correction = if first.burst.correlation > BURSTY {
-            self.correction_beyond(CHANCE_BURSTY)
-        } else {
-            self.correction(miss_target)
-        };
         let is_due = !first.is_intricate()
             || self.messages < SEARCHED_FIRST
             || self.far_run > 0
@@ -138,14 +132,37 @@ impl Steering {
             self.count();
             return Some(price);
         }
-        let miss = policy.miss_at_price(&priced)?;
+        let miss = miss_at(policy, first, price)?;
         let stands_for = 1.0 + f32::from(core::mem::take(&mut self.unsearched));
         self.count();
-        let mut excess = (miss * correction / miss_target - 1.0).min(EXCESS_MAX);
-        // What was seen is beyond doubt.
-        if excess > 0.0 && correction <= 1.0 && (0.0..=DOUBT_MAX).contains(&doubt) {
-            excess = beyond_doubt(excess, (DOUBTED * doubt).min(DOUBTED_MAX));
+        let is_bursty = first.burst.correlation > BURSTY;
+        // What a single flight misses by itself is no approximation.
+        let of_nothing = if is_bursty && first.rounds_left == 1 {
+            miss_at(policy, first, Price::LEAST)
+        } else {
+            None
+        };
+        let excess_of = |miss: f32, correction: f32| {
+            let excess = (miss * correction / miss_target - 1.0).min(EXCESS_MAX);
+            // What was seen is beyond doubt.
+            if excess > 0.0 && correction <= 1.0 && (0.0..=DOUBT_MAX).contains(&doubt) {
+                beyond_doubt(excess, (DOUBTED * doubt).min(DOUBTED_MAX))
+            } else {
+                excess
+            }
+        };
+        let exactly = self.correction(miss_target);
+        if of_nothing.is_some_and(|plain| plain > miss && excess_of(plain, exactly) <= 0.0) {
+            (self.far_run, self.kept_below) = (0, 0);
+            self.log2 = Price::from_log2(price.log2() - stands_for * FALL).log2();
+            return Some(price);
         }
+        let correction = if is_bursty && of_nothing != Some(miss) {
+            self.correction_beyond(CHANCE_BURSTY)
+        } else {
+            exactly
+        };
+        let excess = excess_of(miss, correction);
         self.far_run = if excess > FAR {
             (self.far_run + 1).min(FAR_RUN_MAX)
         } else {
@@ -155,7 +172,11 @@ impl Steering {
         let hurry = f32::from(self.far_run.saturating_sub(1).max(1));
         let step = hurry * STEP.max(FIRST_STEP / libm::sqrtf(self.messages as f32));
         let most = libm::log2f(SYMBOLS_MAX * f32::from(first.source_symbols) / miss_target);
-        let log2 = price.log2() + stands_for * step * excess;
+        self.move_to(price.log2() + stands_for * step * excess, most, miss_target);
+        Some(price)
+    }
+
+    fn move_to(&mut self, log2: f32, most: f32, miss_target: f32) {
         if log2 < most {
             self.kept_below = 0;
         } else if self.kept_below == 0 {
@@ -163,7 +184,6 @@ impl Steering {
             self.kept_below = (1000.0 * (greatest - self.excess.max(0.0))) as u16;
         }
         self.log2 = Price::from_log2(log2.min(most)).log2();
-        Some(price)
     }
 
     fn count(&mut self) {
@@ -196,16 +216,19 @@ const fn is_drawn(message: u32) -> bool {
     (message as u16).wrapping_mul(GOLDEN) < u16::MAX / SEARCHED_EVERY
 }
 
+fn miss_at(policy: &dyn Policy, first: &Situation, price: Price) -> Option<f32> {
+    policy.miss_at_price(&Situation {
+        price: Some(price),
+        ..*first
+    })
+}
+
 /// The least price at which messages like this one meet the target.
 fn first_price(policy: &dyn Policy, first: &Situation, miss_target: f32) -> Option<Price> {
     let mut log2 = Price::LEAST.log2();
     loop {
         let price = Price::from_log2(log2);
-        let priced = Situation {
-            price: Some(price),
-            ..*first
-        };
-        if policy.miss_at_price(&priced)? <= miss_target || price == Price::GREATEST {
+        if miss_at(policy, first, price)? <= miss_target || price == Price::GREATEST {
             return Some(price);
         }
         log2 += 1.0;

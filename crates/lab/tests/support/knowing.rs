@@ -24,8 +24,8 @@ pub(crate) struct Row {
 
 /// What came of it.
 pub(crate) struct Compared {
-    /// Recovery overhead of the sender that knows; None when it cannot meet the target either. Of what it leaves out, the network would make
-    /// any reliable sender repeat as much: so it is at least p / (1 - p).
+    /// Recovery overhead of the sender that knows; None when it cannot meet the target either. What misses its deadline is repeated until it arrives, as
+    /// by any reliable sender.
     pub(crate) knows: Option<f64>,
     pub(crate) results: Vec<PolicyResult>,
 }
@@ -57,7 +57,7 @@ impl Row {
         };
         let knows = Knowing::new(self.path, self.symbols, self.deadline).overhead(self.target);
         Compared {
-            knows: knows.map(|overhead| overhead.max(loss / (1.0 - loss))),
+            knows,
             results: simulate(&options, |_| {}).expect("the path lets sessions begin"),
         }
     }
@@ -80,7 +80,8 @@ impl Gilbert {
     }
 }
 
-/// A sender that knows: it sends as many symbols as it likes, as far apart as it likes, and hears of all of them a round trip after the last.
+/// A sender that knows: it sends as many symbols as it likes, one by one or as many at once as are missing, as far apart as it likes, and hears of all
+/// of them a round trip after the last.
 struct Knowing {
     path: Gilbert,
     symbols: usize,
@@ -130,23 +131,17 @@ impl Knowing {
     /// The best flight whose first symbol is lost with probability `first`.
     fn best(&self, left: usize, deficit: usize, first: f64, rtt: usize, price: f64) -> (f64, f64) {
         let mut best = (f64::INFINITY, (0.0, 0.0));
-        for lasts in 0..=left {
+        let ways: &[usize] = if deficit > 1 { &[1, deficit] } else { &[1] };
+        for (lasts, &together) in
+            (0..=left).flat_map(|lasts| ways.iter().map(move |way| (lasts, way)))
+        {
             for sent in deficit..=MOST {
-                if sent == 1 && lasts > 0 {
+                if sent <= together && lasts > 0 {
                     continue;
                 }
-                let fates = self.flight(deficit, first, sent, lasts as f64 * self.step_ms);
-                let mut all = (sent as f64, 0.0);
-                for (arrived, [good, bad]) in fates.iter().enumerate().take(deficit) {
-                    for (was_lost, chance) in [(0, good), (1, bad)] {
-                        let (symbols, misses) = match left.checked_sub(lasts + rtt) {
-                            Some(left) => self.table[self.at(left, deficit - arrived, was_lost)],
-                            None => (0.0, 1.0),
-                        };
-                        all.0 += chance * symbols;
-                        all.1 += chance * misses;
-                    }
-                }
+                let lasts_ms = lasts as f64 * self.step_ms;
+                let fates = self.flight(deficit, first, sent, together, lasts_ms);
+                let all = self.with_what_follows(&fates, sent, left.checked_sub(lasts + rtt));
                 let value = all.0 + price * all.1;
                 if value < best.0 {
                     best = (value, all);
@@ -159,15 +154,58 @@ impl Knowing {
         best.1
     }
 
-    /// By arrivals (all that is needed counts as one more), then by whether the last one was lost.
-    fn flight(&self, deficit: usize, first: f64, sent: usize, lasts_ms: f64) -> Vec<[f64; 2]> {
-        let apart = lasts_ms / (sent - 1).max(1) as f64;
-        let stays = self.path.lost_after(apart, true);
-        let turns = self.path.lost_after(apart, false);
+    /// (Symbols, misses) of a flight of `sent` with these fates, where so many steps are left when its answers have come, if any.
+    fn with_what_follows(
+        &self,
+        fates: &[[f64; 2]],
+        sent: usize,
+        left: Option<usize>,
+    ) -> (f64, f64) {
+        let deficit = fates.len() - 1;
+        let mut all = (sent as f64, 0.0);
+        for (arrived, [good, bad]) in fates.iter().enumerate().take(deficit) {
+            for (was_lost, chance) in [(0, good), (1, bad)] {
+                let missing = deficit - arrived;
+                let (symbols, misses) = match left {
+                    Some(left) => self.table[self.at(left, missing, was_lost)],
+                    None => (missing as f64 * self.repeated(was_lost == 1), 1.0),
+                };
+                all.0 += chance * symbols;
+                all.1 += chance * misses;
+            }
+        }
+        all
+    }
+
+    /// How often what is missing at the deadline is sent until it arrives, a round trip after the last packet and after each that is lost.
+    fn repeated(&self, was_lost: bool) -> f64 {
+        let rtt_ms = RTT.as_secs_f64() * 1e3;
+        let again = self.path.lost_after(rtt_ms, true);
+        1.0 + self.path.lost_after(rtt_ms, was_lost) / (1.0 - again)
+    }
+
+    /// By arrivals (all that is needed counts as one more), then by whether the last one was lost. So many leave together.
+    fn flight(
+        &self,
+        deficit: usize,
+        first: f64,
+        sent: usize,
+        together: usize,
+        lasts_ms: f64,
+    ) -> Vec<[f64; 2]> {
+        let moments = sent.div_ceil(together);
+        let apart_ms = lasts_ms / (moments - 1).max(1) as f64;
         let mut fates = vec![[0.0; 2]; deficit + 1];
         fates[0][1] = first;
         fates[1.min(deficit)][0] = 1.0 - first;
-        for _ in 1..sent {
+        for symbol in 1..sent {
+            let apart_ms = if symbol % together == 0 {
+                apart_ms
+            } else {
+                0.0
+            };
+            let stays = self.path.lost_after(apart_ms, true);
+            let turns = self.path.lost_after(apart_ms, false);
             let mut next = vec![[0.0; 2]; deficit + 1];
             for (arrived, [good, bad]) in fates.iter().enumerate() {
                 let lost = good * turns + bad * stays;

@@ -204,6 +204,7 @@ impl Policy for Steered {
             let best = state.last_flight().best();
             return Action {
                 symbols: best.symbols,
+                together: best.together,
                 spacing: best.spacing,
                 look_again,
             };

@@ -17,11 +17,16 @@ const INDEPENDENT: u32 = 12;
 const WORTH: f64 = 0.05;
 /// Symbols beyond the deficit for which a spacing of their own is tried.
 const BEYOND: [u16; 9] = [0, 1, 2, 3, 4, 6, 9, 13, 20];
+/// Moments for which it is tried to send all that is missing in each. (What a burst takes whole is as good in one moment as in many; and what is needed
+/// together is to be there together when the burst is over: two symbols one by one are, only if many are sent.)
+const MOMENTS: [u16; 5] = [2, 3, 4, 6, 8];
 
 /// A flight.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Spread {
     pub(crate) symbols: u16,
+    /// So many leave at once, and then none for the time of `spacing`.
+    pub(crate) together: u16,
     pub(crate) spacing: Duration,
     /// Probability that fewer than the deficit arrive.
     pub(crate) miss: f64,
@@ -44,17 +49,26 @@ pub(crate) struct Task {
 impl Task {
     /// The flight with the least symbols and misses. O(deficit x symbols) for each of a dozen spacings.
     pub(crate) fn best(&self) -> Spread {
-        let together = self.best_at(Duration::ZERO, 1..=self.cap);
-        let mut best = together;
+        let mut best = self.best_at(1, Duration::ZERO, 1..=self.cap);
+        let mut consider = |spread: Spread| {
+            if self.value(&spread) + WORTH < self.value(&best) {
+                best = spread;
+            }
+        };
         for beyond in BEYOND {
             let symbols = (u16::from(self.deficit) + beyond).max(2);
             if symbols > self.cap {
                 break;
             }
-            let spread = self.best_at(self.spacing_of(symbols), 1..=symbols);
-            if self.value(&spread) + WORTH < self.value(&best) {
-                best = spread;
+            consider(self.best_at(1, self.spacing_of(symbols), 1..=symbols));
+        }
+        let all = u16::from(self.deficit);
+        for moments in MOMENTS {
+            if all == 1 || moments * all > self.cap {
+                break;
             }
+            let symbols = moments * all;
+            consider(self.best_at(all, self.spacing_of(moments), symbols..=symbols));
         }
         best
     }
@@ -70,22 +84,30 @@ impl Task {
         if symbols < u16::from(self.deficit) {
             return f64::from(symbols) + self.price;
         }
-        let at = |spacing| self.value(&self.best_at(spacing, symbols..=symbols));
-        at(Duration::ZERO).min(at(self.spacing_of(symbols.max(2))))
+        let all = u16::from(self.deficit);
+        let at =
+            |together, spacing| self.value(&self.best_at(together, spacing, symbols..=symbols));
+        let apart = at(1, self.spacing_of(symbols.max(2)));
+        let by_all = if all > 1 && symbols > all {
+            at(all, self.spacing_of(symbols.div_ceil(all)))
+        } else {
+            apart
+        };
+        at(1, Duration::ZERO).min(apart).min(by_all)
     }
 
-    /// The time between so many symbols, at least 2: as far apart as helps, and the slack allows.
-    fn spacing_of(&self, symbols: u16) -> Duration {
+    /// The time between so many moments, at least 2: as far apart as helps, and the slack allows.
+    fn spacing_of(&self, moments: u16) -> Duration {
         let far = self.burst.lasts.saturating_mul(INDEPENDENT);
-        (self.slack / u32::from(symbols - 1)).min(far)
+        (self.slack / u32::from(moments - 1)).min(far)
     }
 
     fn value(&self, spread: &Spread) -> f64 {
         f64::from(spread.symbols) + self.price * spread.miss
     }
 
-    /// The best number of symbols within `counts`, at least the deficit, at this spacing.
-    fn best_at(&self, spacing: Duration, counts: RangeInclusive<u16>) -> Spread {
+    /// The best number of symbols within `counts`, at least the deficit, of which so many leave together, at this spacing.
+    fn best_at(&self, together: u16, spacing: Duration, counts: RangeInclusive<u16>) -> Spread {
         let needed = u16::from(self.deficit.clamp(1, SOURCE_SYMBOLS_MAX));
         let most = (*counts.end()).max(needed);
         let moments = Moments::new(self);
@@ -98,12 +120,13 @@ impl Task {
         );
         let mut best: Option<Spread> = None;
         for symbols in 1..=most {
-            flight.send();
+            flight.send(symbols % together.max(1) == 1 % together.max(1));
             if symbols < needed.max(*counts.start()) {
                 continue;
             }
             let spread = Spread {
                 symbols,
+                together,
                 spacing,
                 miss: flight.miss(),
             };
@@ -116,6 +139,7 @@ impl Task {
         }
         best.unwrap_or(Spread {
             symbols: needed,
+            together,
             spacing,
             miss: 1.0,
         })
@@ -211,9 +235,9 @@ impl Flight {
         flight
     }
 
-    /// One symbol more. O(counts).
-    fn send(&mut self) {
-        if self.sent > 0 {
+    /// One symbol more, in the same moment as the one before or not. O(counts).
+    fn send(&mut self, is_apart: bool) {
+        if self.sent > 0 && is_apart {
             for (bad, good) in self.bad.iter_mut().zip(&mut self.good).take(self.counts) {
                 let turned = *bad * (1.0 - self.stays_bad);
                 let spoilt = *good * self.turns_bad;
@@ -277,8 +301,8 @@ mod tests {
                     ..Flight::new(&moments, spacing, 0.02, needed, most)
                 };
                 for sent in 1..=most {
-                    by_fewer.send();
-                    by_arrivals.send();
+                    by_fewer.send(true);
+                    by_arrivals.send(true);
                     if sent >= needed {
                         let (one, other) = (by_fewer.miss(), by_arrivals.miss());
                         assert!((one - other).abs() < 1e-9, "{needed} {sent}: {one} {other}");
@@ -313,11 +337,29 @@ mod tests {
         let best = bursty.best();
         assert!(best.miss < 1e-3 && best.symbols <= 8, "{best:?}");
         assert!(best.spacing >= Duration::from_millis(10), "{best:?}");
-        let together = bursty.best_at(Duration::ZERO, 1..=250);
+        let together = bursty.best_at(1, Duration::ZERO, 1..=250);
         assert!(
             together.miss > 1e-3 || together.symbols > 40,
             "{together:?}"
         );
+    }
+
+    /// A regression: two symbols at the end of the slack took 22 one by one, 2 ms apart, which filled the window of a session that nothing was answered
+    /// for, so that others came too late (recorded Starlink, k = 2).
+    #[test]
+    fn what_is_missing_together_leaves_together() {
+        let outage = Task {
+            deficit: 2,
+            slack: Duration::from_millis(130),
+            ..task(0.98, 120, 32_000.0)
+        };
+        let best = outage.best();
+        assert_eq!(best.together, 2);
+        let last = best.spacing * u32::from(best.symbols.div_ceil(best.together) - 1);
+        assert!(last > Duration::from_millis(125), "{best:?}");
+        let one_by_one = outage.best_at(1, outage.spacing_of(best.symbols), 1..=best.symbols);
+        assert!(one_by_one.miss > 1.1 * best.miss, "{one_by_one:?} {best:?}");
+        assert!(best.symbols <= 16, "{best:?}");
     }
 
     #[test]

@@ -20,11 +20,14 @@ pub(crate) struct Flight {
     pub(crate) round_ends: Option<Instant>,
     /// How long its round waits for answers; zero stands for the path's round time.
     pub(crate) patience: Duration,
-    /// Time between two of its symbols, and when the next one may leave.
+    /// Symbols that leave before it pauses, and how many of them are still to leave.
+    pub(crate) together: u16,
+    pub(crate) until_pause: u16,
+    /// How long it pauses, and when the next one may leave.
     pub(crate) spacing: Duration,
     pub(crate) resumes_at: Option<Instant>,
-    /// When the symbol before that left, if it was not before this flight.
-    last_sent_at: Instant,
+    /// Before then the next one was not meant to leave.
+    not_before: Instant,
     /// Doublings of the round time, after the deadline.
     pub(crate) backoff: u8,
 }
@@ -37,14 +40,20 @@ impl Flight {
 
     /// When its next symbol may leave.
     pub(crate) fn may_send_at(&self) -> Instant {
-        self.began.max(self.last_sent_at + self.spacing)
+        self.began.max(self.not_before)
     }
 
     /// A symbol leaves now. `true` when the rest of the flight has to wait.
     pub(crate) fn pause(&mut self, now: Instant) -> bool {
-        self.last_sent_at = now;
-        let pauses = self.to_send > 0 && self.spacing > Duration::ZERO;
-        self.resumes_at = pauses.then(|| now + self.spacing);
+        self.until_pause = self.until_pause.saturating_sub(1);
+        let is_due = self.until_pause == 0;
+        if is_due {
+            self.until_pause = self.together;
+        }
+        let pauses = is_due && self.to_send > 0 && self.spacing > Duration::ZERO;
+        let next = if pauses { now + self.spacing } else { now };
+        self.resumes_at = pauses.then_some(next);
+        self.not_before = next;
         pauses
     }
 }

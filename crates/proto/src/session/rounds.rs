@@ -29,7 +29,8 @@ struct Decision {
     may_back_off: bool,
     /// How long to wait for answers, if not for the round time.
     look_again: Option<Duration>,
-    /// Time between two symbols.
+    /// Symbols that leave back to back, and the time between that and the next ones.
+    together: u16,
     spacing: Duration,
     /// Nothing goes, since nobody knows what is missing: the peer is asked.
     asks: bool,
@@ -97,6 +98,7 @@ impl Session {
             repeats_source: !is_first && counted == Deficit::Source,
             may_back_off: rounds_left == 0 && !is_thin,
             look_again: action.look_again,
+            together: action.together.max(1),
             spacing: action.spacing,
             asks: in_silence && action.symbols == 0 && self.sent.outstanding() == 0,
         })
@@ -254,6 +256,8 @@ impl Session {
         } else {
             0
         };
+        block.flight.together = decision.together;
+        block.flight.until_pause = decision.together;
         block.flight.spacing = decision.spacing;
         block.flight.patience = decision.look_again.unwrap_or_default();
         let patience = block.flight.patience.max(round_time);

@@ -52,10 +52,7 @@ impl Decisions {
         let mut leave: Vec<(Duration, f64)> = Vec::new();
         for Explained { step, .. } in &self.steps {
             for symbol in 0..step.action.symbols {
-                leave.push((
-                    step.at + step.action.spacing * u32::from(symbol),
-                    step.probability,
-                ));
+                leave.push((step.at + step.action.leaves_after(symbol), step.probability));
             }
         }
         leave.sort_by_key(|(at, _)| *at);

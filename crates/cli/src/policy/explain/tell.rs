@@ -160,7 +160,11 @@ fn decisions(explained: &Decisions) -> Vec<Vec<String>> {
             step.situation.deficit.to_string(),
             format!("{:.2} %", step.probability * 100.0),
             action.symbols.to_string(),
-            format!("{:.1}", millis(action.spacing)),
+            if action.together > 1 {
+                format!("{} and {:.1}", action.together, millis(action.spacing))
+            } else {
+                format!("{:.1}", millis(action.spacing))
+            },
             match step.situation.rounds_left {
                 1 => "-".to_owned(),
                 _ => format!("{:.0}", millis(wait)),
@@ -301,6 +305,7 @@ fn decision_json(Explained { step, saved }: &Explained) -> Value {
         "needed": step.situation.deficit,
         "probability": step.probability,
         "symbols": action.symbols,
+        "together": action.together,
         "spacing_ms": millis(action.spacing),
         "wait_ms": millis(action.look_again.unwrap_or(step.situation.timing.round_time)),
         "last_saves": saved.as_ref().and_then(|saved| saved.by_last),
