@@ -163,8 +163,10 @@ impl Bursts {
         self.after_loss[class].correlation(loss, prior, 1.0)
     }
 
-    /// Correlation of the fates of packets sent together, and the time over which it falls to 1/e.
-    pub(crate) fn shape(&self, loss: f32) -> (f32, Duration) {
+    /// Correlation of the fates of packets sent together, and the time over which it falls to 1/e: as it is for a single flight, or for flights that follow
+    /// each other. While a correlation is taken for less than it seems, in a single flight it is taken to last longer, so that what was seen of packets apart
+    /// stays; over rounds that would count twice.
+    pub(crate) fn shape(&self, loss: f32, is_single: bool) -> (f32, Duration) {
         let cautious = self.correlation_together(loss);
         if cautious < NOTABLE {
             // Mostly: then nobody asks for how long.
@@ -179,8 +181,8 @@ impl Bursts {
         let together = apart.fold(self.seen_in(0, loss), f32::max);
         let tested = (self.after_loss[0].packets / ENOUGH).min(1.0);
         let untested = together.min(UNTESTED);
-        // What is taken for less is taken to last longer: what was seen of packets apart stays.
-        let together = untested + tested * (together - untested);
+        let believed = untested + tested * (together - untested);
+        let together = if is_single { believed } else { together };
         let (mut weights, mut sum_s) = (0.0, 0.0);
         // By many packets, and by few.
         let (mut at_most_s, mut perhaps_at_most_s) = (1.0_f32, 1.0_f32);
@@ -211,7 +213,7 @@ impl Bursts {
             perhaps_at_most_s
         };
         let time_s = time_s.min(at_most_s);
-        (together, Duration::from_secs_f32(time_s.clamp(0.0, 1.0)))
+        (believed, Duration::from_secs_f32(time_s.clamp(0.0, 1.0)))
     }
 
     /// Correlation of the fates of packets a round of this length apart, as far as it is no chance: a standard deviation less than seen.
@@ -283,15 +285,19 @@ mod tests {
                 met.note_after_loss(Duration::from_micros(500), lost);
             }
         }
-        assert!(met.shape(1.0 / 64.0).0 < 0.1, "{:?}", met.shape(1.0 / 64.0));
+        assert!(
+            met.shape(1.0 / 64.0, true).0 < 0.1,
+            "{:?}",
+            met.shape(1.0 / 64.0, true)
+        );
     }
 
     #[test]
     fn a_moment_that_loses_all_is_seen_and_so_is_its_length() {
-        let (together, time) = met(1, 20).shape(0.02);
+        let (together, time) = met(1, 20).shape(0.02, true);
         assert!(together > 0.9, "{together}");
         assert!(time < Duration::from_millis(8), "{time:?}");
-        let (together, time) = met(5, 20).shape(0.1);
+        let (together, time) = met(5, 20).shape(0.1, true);
         assert!(together > 0.9, "{together}");
         assert!(
             time > Duration::from_millis(40) && time < Duration::from_millis(160),
@@ -312,7 +318,7 @@ mod tests {
         for pair in 0..10 {
             met.note_after_loss(Duration::from_millis(5), pair % 2 == 0);
         }
-        let (together, _) = met.shape(0.2);
+        let (together, _) = met.shape(0.2, true);
         assert!(together < 0.15, "{together}");
     }
 
@@ -340,7 +346,7 @@ mod tests {
             met.note_after_loss(Duration::from_millis(46), after_loss % 10 == 0);
         }
         met.note_after_loss(Duration::from_micros(100), true);
-        let (together, time) = met.shape(0.01);
+        let (together, time) = met.shape(0.01, true);
         assert!(together <= 0.6, "{together}");
         let apart = together * libm::expf(-0.046 / time.as_secs_f32());
         assert!((0.07..0.11).contains(&apart), "{apart}");
@@ -358,7 +364,7 @@ mod tests {
         for _ in 0..20 {
             met.note_after_loss(Duration::from_micros(100), true);
         }
-        let (together, time) = met.shape(0.01);
+        let (together, time) = met.shape(0.01, true);
         assert!(together > 0.9, "{together}");
         assert!(time > Duration::from_millis(4), "{time:?}");
     }
@@ -372,7 +378,7 @@ mod tests {
             met.note_after_loss(Duration::from_micros(100), pair % 2 == 0);
         }
         met.note_after_loss(Duration::from_millis(100), false);
-        let (together, time) = met.shape(0.03);
+        let (together, time) = met.shape(0.03, true);
         assert!(together > 0.4, "{together}");
         assert!(time < Duration::from_millis(60), "{time:?}");
     }
@@ -385,12 +391,12 @@ mod tests {
         for after_loss in 0..100 {
             met.note_after_loss(Duration::from_millis(20), after_loss % 5 == 0);
         }
-        let (together, _) = met.shape(0.03);
+        let (together, _) = met.shape(0.03, true);
         assert!(together <= UNTESTED, "{together}");
         for _ in 0..20 {
             met.note_after_loss(Duration::from_micros(100), true);
         }
-        let (together, _) = met.shape(0.03);
+        let (together, _) = met.shape(0.03, true);
         assert!(together > 0.9, "{together}");
     }
 
@@ -402,12 +408,12 @@ mod tests {
         for after_loss in 0..40 {
             met.note_after_loss(lag, after_loss % 5 < 3);
         }
-        let (together, time) = met.shape(0.05);
+        let (together, time) = met.shape(0.05, true);
         assert!(together > 0.4, "{together}");
         assert!(time > lag, "{time:?}");
         let mut met = Bursts::default();
         met.note_after_loss(lag, true);
-        let (together, _) = met.shape(0.01);
+        let (together, _) = met.shape(0.01, true);
         assert!(together < NOTABLE, "one may be chance: {together}");
     }
 }

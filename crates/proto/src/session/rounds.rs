@@ -167,7 +167,7 @@ impl Session {
                 .path
                 .level
                 .for_misses(miss_target, rounds, source_symbols),
-            burst: self.burst(now),
+            burst: self.burst(now, rounds <= 1),
             answers: Answers {
                 lost: self.path.feedback.unanswered() as f32,
                 ..Answers::default()
@@ -186,10 +186,10 @@ impl Session {
         .with_hurry(&self.path, margin + TIMER_GRANULARITY)
     }
 
-    /// How the losses of symbols sent now depend on each other, and on what was heard of last.
-    fn burst(&self, now: Instant) -> Burst {
+    /// How the losses of symbols sent now depend on each other, and on what was heard of last, in a single flight or several.
+    fn burst(&self, now: Instant, is_single: bool) -> Burst {
         let loss = self.path.loss.mean() as f32;
-        let (correlation, lasts) = self.path.bursts.shape(loss);
+        let (correlation, lasts) = self.path.bursts.shape(loss, is_single);
         let (sent_at, was_lost) = self.path.bursts.last();
         Burst {
             correlation,
