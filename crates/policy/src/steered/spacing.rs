@@ -47,7 +47,7 @@ pub(crate) struct Task {
 }
 
 impl Task {
-    /// The flight with the least symbols and misses. O(deficit x symbols) for each of a dozen spacings.
+    /// The flight with the least symbols and misses. O(deficit x symbols) for each of some fifteen spacings.
     pub(crate) fn best(&self) -> Spread {
         let mut best = self.best_at(1, Duration::ZERO, 1..=self.cap);
         let mut consider = |spread: Spread| {
@@ -120,7 +120,7 @@ impl Task {
         );
         let mut best: Option<Spread> = None;
         for symbols in 1..=most {
-            flight.send(symbols % together.max(1) == 1 % together.max(1));
+            flight.send((symbols - 1).is_multiple_of(together));
             if symbols < needed.max(*counts.start()) {
                 continue;
             }

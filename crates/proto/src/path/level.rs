@@ -120,8 +120,8 @@ impl LossLevel {
     /// a sign of a worse level.
     ///
     /// Over several rounds the path may turn bad: the loss whose `rounds`th power is the probability that as many rounds all lose a packet.
-    /// And while it is not known which level it is, nor where that lies, the power counts by which misses grow with the loss, over levels up to [`UNSURE_MAX`] times
-    /// the mean (the few that are far worse would count for all else).
+    /// And while it is not known which level it is, nor where that lies, the power counts by which misses grow with the loss, over levels up to
+    /// [`UNSURE_MAX`] times the mean (the few that are far worse would count for all else).
     pub(crate) fn for_misses(&self, miss_target: f32, rounds: u16, source_symbols: u8) -> f32 {
         let mean = self.mean();
         let turning = match rounds {
