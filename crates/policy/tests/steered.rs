@@ -223,9 +223,9 @@ fn where_nothing_is_needed_nothing_is_bought() {
         f64::from(copies) / f64::from(messages)
     };
     assert!(copies(1000, 0.01) < 0.01);
-    assert!(copies(800, 0.03) > 0.5, "a bad spell");
+    assert!(copies(800, 0.3) > 0.5, "a bad spell");
     let after = copies(800, 0.01);
-    assert!(after < 0.15, "{after}");
+    assert!(after < 0.1, "0.31 if it falls step by step: {after}");
 }
 
 /// Goal: the target is met although the policy believes in half the loss that there is: what it saw corrects what it expects.
