@@ -42,6 +42,7 @@ pub(super) fn run<V: Venue>(
     mut progress: impl FnMut(Duration),
 ) -> Result<(Single, V), RunError<V::Error>> {
     let mut stage = Stage::new(scenario, seed, venue)?;
+    stage.begin_link()?;
     stage.connect()?;
     stage.begin()?;
     stage.play(&mut progress)?;
@@ -204,7 +205,7 @@ impl<'a, V: Venue> Stage<'a, V> {
                     .expect("the session is new, and the scenario was checked");
             }
         }
-        self.begin_link()?;
+        self.add_rivals()?;
         if scenario.settle > Duration::ZERO {
             self.marks.push((scenario.settle, Mark::Measure));
         } else {
@@ -214,19 +215,22 @@ impl<'a, V: Venue> Stage<'a, V> {
         Ok(())
     }
 
+    /// Sessions begin through the link: a round trip without it would be shorter than any that follow.
     fn begin_link(&mut self) -> Result<(), RunError<V::Error>> {
         let Some(bottleneck) = self.scenario.link else {
             return Ok(());
         };
-        self.venue
-            .begin_link(bottleneck.into())
-            .map_err(RunError::Venue)?;
-        if let Some(rivals) = self.scenario.rivals {
-            let rtt = self.scenario.path.median_rtt();
-            (self.venue.add_rivals(rivals, self.start, rtt)).map_err(RunError::Venue)?;
-            if let Some(stop) = rivals.stop {
-                self.marks.push((stop, Mark::RivalsStop));
-            }
+        (self.venue.begin_link(bottleneck.into())).map_err(RunError::Venue)
+    }
+
+    fn add_rivals(&mut self) -> Result<(), RunError<V::Error>> {
+        let Some(rivals) = self.scenario.rivals else {
+            return Ok(());
+        };
+        let rtt = self.scenario.path.median_rtt();
+        (self.venue.add_rivals(rivals, self.start, rtt)).map_err(RunError::Venue)?;
+        if let Some(stop) = rivals.stop {
+            self.marks.push((stop, Mark::RivalsStop));
         }
         Ok(())
     }

@@ -26,7 +26,6 @@ pub(in super::super) struct Computed<'a> {
     world: World,
     path: &'a PathSpec,
     direction: Forward,
-    clients: Vec<HostId>,
     link: Option<LinkId>,
     rivals: Vec<RivalId>,
 }
@@ -39,7 +38,6 @@ impl<'a> Computed<'a> {
                 .with_mtu(scenario.mtu),
             path: &scenario.path,
             direction: scenario.direction,
-            clients: Vec::new(),
             link: None,
             rivals: Vec::new(),
         }
@@ -67,7 +65,12 @@ impl Venue for Computed<'_> {
 
     fn add_client(&mut self, config: EndpointConfig) -> Result<HostId, Infallible> {
         let client = self.world.add_client(config, self.path);
-        self.clients.push(client);
+        if let Some(link) = self.link {
+            match self.direction {
+                Forward::ToClient => self.world.attach_downlink(client, link),
+                Forward::ToServer => self.world.attach_uplink(client, link),
+            }
+        }
         Ok(client)
     }
 
@@ -111,14 +114,7 @@ impl Venue for Computed<'_> {
     }
 
     fn begin_link(&mut self, spec: LinkSpec) -> Result<(), Infallible> {
-        let link = self.world.add_link(spec);
-        self.link = Some(link);
-        for &client in &self.clients {
-            match self.direction {
-                Forward::ToClient => self.world.attach_downlink(client, link),
-                Forward::ToServer => self.world.attach_uplink(client, link),
-            }
-        }
+        self.link = Some(self.world.add_link(spec));
         Ok(())
     }
 

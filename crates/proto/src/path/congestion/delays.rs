@@ -40,12 +40,63 @@ impl Least {
         age >= span
     }
 
+    /// Nothing was taken in for so long that all is forgotten.
+    fn is_over(&self, now: Instant, span: Duration) -> bool {
+        now.since(self.began) >= span * 2
+    }
+
     const fn current(&self) -> u32 {
         self.current_us
     }
 
     pub(super) fn get_us(&self) -> u32 {
         self.current_us.min(self.before_us)
+    }
+}
+
+/// The least round trips of the sizes of packets that were seen last: at 8 Mbit/s a full packet takes 1.4 ms more than a tiny one without
+/// any queue. The latest is the first.
+#[derive(Clone, Copy, Default)]
+struct LeastBySize([(u8, Least); SIZES]);
+
+/// Sizes whose least round trips are remembered. What is measured at a time is not much smaller than the largest: two or three.
+const SIZES: usize = 4;
+/// Sizes of a class differ by less than an eighth: 1 / ln(8/7).
+const CLASSES: f32 = 7.489;
+
+impl LeastBySize {
+    /// Takes in that a packet of so many bytes took so long on a path that carries at least `rate` bytes a second. Whether it is the first of its
+    /// size.
+    fn record(&mut self, now: Instant, bytes: u16, value_us: u32, rate: f32) -> bool {
+        let class = (libm::logf(f32::from(bytes).max(1.0)) * CLASSES) as u8;
+        let found = self.0.iter().position(|(of, _)| *of == class);
+        self.0[..=found.unwrap_or(SIZES - 1)].rotate_right(1);
+        if found.is_none() {
+            self.0[0] = (class, Least::default());
+        }
+        self.0[0].1.record(now, value_us, MEMORY);
+        // A smaller packet takes no longer than a larger one. Nor does the first of the larger ones take longer than its size explains: it may have
+        // met a queue that was there before it.
+        let known = self.0[1..]
+            .iter()
+            .filter(|(_, least)| !least.is_over(now, MEMORY));
+        let bounds = known.filter_map(|(of, least)| {
+            let least_us = least.get_us();
+            if *of > class {
+                return Some(least_us);
+            }
+            let more = f32::from(bytes) - libm::expf(f32::from(*of) / CLASSES);
+            let takes_us = 1e6 * more / rate;
+            (found.is_none() && rate > 0.0).then(|| least_us.saturating_add(takes_us as u32))
+        });
+        if let Some(bound_us) = bounds.min() {
+            self.0[0].1.record(now, bound_us, MEMORY);
+        }
+        found.is_none()
+    }
+
+    fn get_us(&self) -> u32 {
+        self.0[0].1.get_us()
     }
 }
 
@@ -84,6 +135,8 @@ pub(super) struct Sample {
     pub(super) smoothed: Duration,
     /// Of the packet.
     pub(super) bytes: u16,
+    /// The most that has come back lately, in bytes a second; 0 when that is not known.
+    pub(super) rate: f32,
     /// The standing round trip is the least over one to two of these.
     pub(super) span: Duration,
     /// Neither room is made nor the window's size looked for: the window is not what changes the queue.
@@ -98,7 +151,7 @@ pub(super) struct Sample {
 #[derive(Clone, Copy, Default)]
 pub(super) struct Delays {
     /// Over 10 s: the path without a queue.
-    least: Least,
+    least: LeastBySize,
     /// Over half a smoothed round trip: the path with what stands in its queue, without what a burst or a jittery link adds.
     standing: Least,
     /// The largest over four smoothed round trips, negated.
@@ -106,8 +159,6 @@ pub(super) struct Delays {
     smoothed_us: u32,
     /// The size of the packets that are measured, in bytes.
     size: u16,
-    /// The smallest size with which the least was looked for.
-    size_of_least: u16,
     /// The standing round trip of the bucket before, and how much it differs from bucket to bucket, smoothed.
     standing_then_us: u32,
     change_us: i32,
@@ -123,25 +174,21 @@ pub(super) struct Delays {
 }
 
 impl Delays {
-    /// Takes a round trip in. Only those of the largest packets are compared: at 8 Mbit/s a full packet takes 1.4 ms more than
-    /// a tiny one without any queue. Whether the sample was of use.
+    /// Takes a round trip in. Only those of about the largest packets are compared, and each with the least of its own size. (The least was
+    /// once forgotten whenever packets grew. Where a live stream makes packets of many sizes, that was all the time, and no queue was
+    /// ever seen: `live-beside-cubic.toml`.) Whether the sample was of use.
     pub(super) fn record(&mut self, now: Instant, sample: &Sample) -> bool {
         let (size, bytes) = (u32::from(self.size), u32::from(sample.bytes));
         if bytes * 8 < size * 7 {
             self.size -= self.size / 256;
             return false;
         }
-        // Packets may grow in steps, each too small to matter: what counts is the smallest of those that the least was seen with.
-        if bytes * 7 > u32::from(self.size_of_least) * 8 {
-            self.least = Least::default();
-            self.clear_us = 0.0;
-            self.size_of_least = sample.bytes;
-        }
-        self.size_of_least = self.size_of_least.min(sample.bytes);
-        self.size = sample.bytes;
         let us = micros(sample.took).max(1);
+        if self.least.record(now, sample.bytes, us, sample.rate) {
+            self.clear_us = 0.0;
+        }
+        self.size = sample.bytes;
         self.smoothed_us = micros(sample.smoothed).max(1);
-        self.least.record(now, us, MEMORY);
         let least = self.least.get_us();
         if us <= least + (least / 32).clamp(NEAR_US.0, NEAR_US.1) {
             self.least_at = now;
@@ -161,7 +208,7 @@ impl Delays {
 
     /// The path may be another now. How much it varies is kept.
     pub(super) fn forget_path(&mut self) {
-        self.least = Least::default();
+        self.least = LeastBySize::default();
         self.standing = Least::default();
         self.largest = Least::default();
         self.clear_us = 0.0;
@@ -333,6 +380,7 @@ mod tests {
                 took: Duration::from_micros(130_000 + u64::from(bytes)),
                 smoothed: Duration::from_millis(131),
                 bytes,
+                rate: 0.0,
                 span: Duration::from_millis(30),
                 is_steady: true,
                 is_clear: false,
@@ -342,5 +390,57 @@ mod tests {
             bytes = (bytes + bytes / 10).min(1472);
         }
         assert!(delays.queue_us() < 200.0, "{}", delays.queue_us());
+    }
+
+    /// A live stream bundled with small messages makes packets of many sizes. Each larger one made the least round trip be forgotten, so that a full
+    /// queue was the path (`live-beside-cubic.toml`).
+    #[test]
+    fn packets_of_many_sizes_do_not_hide_a_queue() {
+        for rate in [0.0, 1e6] {
+            let mut delays = Delays::default();
+            for step in 0..4000u64 {
+                let queue_ms = if step < 100 { 0 } else { 40 };
+                let sample = Sample {
+                    took: Duration::from_millis(40 + queue_ms),
+                    smoothed: Duration::from_millis(40 + queue_ms),
+                    bytes: [1035, 1110, 1201][step as usize % 6 / 2],
+                    rate,
+                    span: Duration::from_millis(10),
+                    is_steady: true,
+                    is_clear: false,
+                    rate_max: None,
+                };
+                delays.record(Instant::from_micros(1_000_000 + step * 2_000), &sample);
+            }
+            assert!(delays.queue_us() > 39_000.0, "{}", delays.queue_us());
+        }
+    }
+
+    /// The first packet of a size may find a queue that is there: another size has seen the path without it.
+    #[test]
+    fn a_size_that_comes_late_finds_the_queue_that_others_know() {
+        for (first, then, most_us) in [(1472u16, 1300u16, 0), (1300, 1472, 2_400)] {
+            let mut delays = Delays::default();
+            for step in 0..1000u64 {
+                let is_late = step >= 100;
+                let took_ms = if is_late { 90 } else { 40 };
+                let sample = Sample {
+                    took: Duration::from_millis(took_ms),
+                    smoothed: Duration::from_millis(took_ms),
+                    bytes: if is_late { then } else { first },
+                    rate: 125e3,
+                    span: Duration::from_millis(10),
+                    is_steady: true,
+                    is_clear: false,
+                    rate_max: None,
+                };
+                delays.record(Instant::from_micros(1_000_000 + step * 2_000), &sample);
+            }
+            let hidden_us = 50_000.0 - delays.queue_us();
+            assert!(
+                (0.0..=f64::from(most_us)).contains(&hidden_us),
+                "{hidden_us}"
+            );
+        }
     }
 }

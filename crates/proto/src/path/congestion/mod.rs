@@ -241,6 +241,7 @@ impl Congestion {
             took: sample,
             smoothed,
             bytes,
+            rate: self.carried.rate_max() as f32,
             span: self.standing_span(smoothed),
             is_steady: !self.is_starting && self.rivalry.drained().is_none(),
             is_clear: self.is_clear(now, smoothed),

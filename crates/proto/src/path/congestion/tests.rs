@@ -41,7 +41,7 @@ fn grown() -> Congestion {
 #[test]
 fn a_controller_is_small() {
     assert!(
-        size_of::<Congestion>() <= 344,
+        size_of::<Congestion>() <= 424,
         "{}",
         size_of::<Congestion>()
     );
