@@ -56,16 +56,51 @@ pub(crate) fn least_flight(deficit: u8, loss: f64, miss_target: f64, limit: u16)
     flight
 }
 
+/// How a flight loses symbols: each with probability `loss`; and where `uneven` is above zero, the share that is lost differs from flight to flight
+/// as a beta distribution does, so that the fates of two symbols of a flight have this correlation (below 1).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Losses {
+    pub(crate) loss: f64,
+    pub(crate) uneven: f64,
+}
+
+impl Losses {
+    /// Probability that so many symbols all arrive. O(symbols) where losses are uneven.
+    fn all_arrive(self, symbols: u16) -> f64 {
+        if self.uneven <= 0.0 {
+            return power(1.0 - self.loss, u32::from(symbols));
+        }
+        // Of symbols that arrived before it, the share of the flight's good ones is learned (Polya's urn).
+        let (mut arrive, mut of) = (1.0, 1.0);
+        for before in 0..symbols {
+            let grown = f64::from(before) * self.uneven;
+            arrive *= (1.0 - self.loss) * (1.0 - self.uneven) + grown;
+            of *= 1.0 - self.uneven + grown;
+        }
+        arrive / of
+    }
+
+    /// Probability that a symbol is lost after `lost` of the `sent` before it.
+    fn after(self, lost: u16, sent: u16) -> f64 {
+        if self.uneven <= 0.0 {
+            return self.loss;
+        }
+        let own = 1.0 - self.uneven;
+        (self.loss * own + f64::from(lost) * self.uneven) / (own + f64::from(sent) * self.uneven)
+    }
+}
+
 /// The flight with the least symbols and misses, where a miss is worth `price` symbols and nothing follows: how many symbols, at most `limit`, and
-/// the probability that fewer than the deficit arrive. O(symbols beyond the deficit).
-pub(crate) fn best_flight(deficit: u16, loss: f64, price: f64, limit: u16) -> (u16, f64) {
+/// the probability that fewer than the deficit arrive. O(symbols beyond the deficit), and O(deficit) more where losses are uneven.
+pub(crate) fn best_flight(deficit: u16, losses: Losses, price: f64, limit: u16) -> (u16, f64) {
     // As in `least_flight`: each symbol more saves the misses in which the deficit is complete with it.
-    let mut saves = power(1.0 - loss, u32::from(deficit));
+    let mut saves = losses.all_arrive(deficit);
     let mut miss = 1.0 - saves;
     let (mut best, mut best_value) = ((deficit, miss), f64::from(deficit) + price * miss);
     for flight in deficit..limit {
         let before = saves;
-        saves *= loss * f64::from(flight) / f64::from(flight + 1 - deficit);
+        let lost = flight - deficit;
+        saves *= losses.after(lost, flight) * f64::from(flight) / f64::from(lost + 1);
         miss = (miss - saves).max(0.0);
         let value = f64::from(flight + 1) + price * miss;
         if value < best_value {
@@ -140,6 +175,10 @@ pub(crate) fn source_still_missing(
 mod tests {
     use super::*;
 
+    const fn even(loss: f64) -> Losses {
+        Losses { loss, uneven: 0.0 }
+    }
+
     #[test]
     fn the_best_flight_is_the_best_of_all() {
         for deficit in [1, 4, 16, 64] {
@@ -150,7 +189,7 @@ mod tests {
                         arrivals_below(flight, 1.0 - loss, deficit, |_, chance| miss += chance);
                         f64::from(flight) + price * miss
                     };
-                    let (best, miss) = best_flight(deficit, loss, price, 250);
+                    let (best, miss) = best_flight(deficit, even(loss), price, 250);
                     let found = f64::from(best) + price * miss;
                     let least = (deficit..=250).map(value).fold(f64::INFINITY, f64::min);
                     assert!(
@@ -158,6 +197,36 @@ mod tests {
                         "{deficit} {loss} {price}: {best} {found} {least}"
                     );
                 }
+            }
+        }
+    }
+
+    /// The binomial distribution in the mean over a beta distribution of the loss, by sums over many points of it.
+    #[test]
+    fn uneven_flights_are_binomial_ones_in_the_mean() {
+        let (loss, uneven) = (0.2, 0.25);
+        let size = (1.0 - uneven) / uneven;
+        let (a, b) = (loss * size, (1.0 - loss) * size);
+        let points = (0..200_000).map(|at| {
+            let p = (f64::from(at) + 0.5) / 200_000.0;
+            (p, libm::pow(p, a - 1.0) * libm::pow(1.0 - p, b - 1.0))
+        });
+        let whole: f64 = points.clone().map(|(_, weight)| weight).sum();
+        let losses = Losses { loss, uneven };
+        for deficit in [1, 4, 16] {
+            for limit in [deficit, deficit + 1, deficit + 6] {
+                let (flight, miss) = best_flight(deficit, losses, 1e9, limit);
+                assert_eq!(flight, limit);
+                let mut expected = 0.0;
+                for (p, weight) in points.clone() {
+                    arrivals_below(flight, 1.0 - p, deficit, |_, chance| {
+                        expected += weight / whole * chance;
+                    });
+                }
+                assert!(
+                    (miss - expected).abs() < 2e-3,
+                    "{deficit} {limit}: {miss} {expected}"
+                );
             }
         }
     }

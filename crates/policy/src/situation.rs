@@ -13,6 +13,9 @@ pub struct Burst {
     pub lasts: Duration,
     /// What is surely left of it after a round, 0..=1: a symbol sent again for a lost one is lost with probability p + `again` (1 - p).
     pub again: f32,
+    /// Where bursts take a part of what is sent in them, and not all: the correlation of the fates of symbols that leave in one flight, as far as it
+    /// is no chance, 0..1. The share that is lost differs so much from flight to flight. 0 where bursts take all, or nothing is known.
+    pub uneven: f32,
     /// Whether the newest packet heard of was lost, and how long ago it was sent.
     pub was_lost: bool,
     /// See `was_lost`.
@@ -109,6 +112,7 @@ impl Situation {
                 correlation: 0.0,
                 lasts: Duration::ZERO,
                 again: 0.0,
+                uneven: 0.0,
                 was_lost: false,
                 age: Duration::ZERO,
             },
@@ -196,7 +200,7 @@ impl Burst {
 
     /// Whether it makes a difference to what is best to send.
     pub(crate) fn is_notable(&self) -> bool {
-        self.correlation > NOTABLE
+        self.correlation > NOTABLE && self.uneven <= 0.0
     }
 
     /// A path of so much loss as moments that are bad or good, a bad one taking everything, a good one symbols one by one: the share of

@@ -34,7 +34,7 @@ const SEARCHED_FIRST: u32 = 32;
 const GAIN: f32 = 0.15;
 /// Logarithms of the correction that chance explains: four misses more or less than the target, ..
 const CHANCE: f32 = 4.0 * GAIN;
-/// .. two where losses come in bursts (what is expected of what is bought is an approximation then), ..
+/// .. two where losses come in bursts, or flights lose unevenly (what is expected of what is bought is an approximation then), ..
 const CHANCE_BURSTY: f32 = 2.0 * GAIN;
 /// .. and, where they do not, as many deviations of the misses that the target allows of so many messages (Poisson): of a hundred, ten more or less
 /// are luck, and paying for it costs more than it saves when it turns.
@@ -157,7 +157,8 @@ impl Steering {
             self.log2 = Price::from_log2(price.log2() - stands_for * FALL).log2();
             return Some(price);
         }
-        let correction = if is_bursty && of_nothing != Some(miss) {
+        let is_approximate = is_bursty || first.burst.uneven > 0.0;
+        let correction = if is_approximate && of_nothing != Some(miss) {
             self.correction_beyond(CHANCE_BURSTY)
         } else {
             exactly

@@ -459,6 +459,7 @@ fn a_burst_is_not_taken_for_silence() {
                 correlation: 0.95,
                 lasts: ms(lasts_ms),
                 again: 0.0,
+                uneven: 0.0,
                 was_lost: false,
                 age: ms(110),
             },

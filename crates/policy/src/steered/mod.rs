@@ -28,6 +28,7 @@ mod without;
 
 use core::time::Duration;
 
+use crate::chance::Losses;
 use crate::error::checked_miss_target;
 use crate::limits::{FLIGHT_MAX, SOURCE_SYMBOLS_MAX};
 use crate::{Action, Burst, OutOfRange, Policy, Price, Situation, chance, stopgap};
@@ -323,7 +324,8 @@ impl State<'_> {
     fn alone(&self) -> (u16, f64) {
         let loss = chance::loss_within_bounds(self.situation.loss_mean);
         let (deficit, most) = (u16::from(self.situation.deficit), cost_cap(self.situation));
-        chance::best_flight(deficit, loss, self.price.symbols(), most)
+        let uneven = f64::from(self.situation.burst.uneven);
+        chance::best_flight(deficit, Losses { loss, uneven }, self.price.symbols(), most)
     }
 
     /// Probability of a miss with all that is missing and so many rounds left, where answers are not lost.

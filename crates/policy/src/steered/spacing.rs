@@ -321,6 +321,7 @@ mod tests {
                 correlation,
                 lasts: Duration::from_millis(lasts_ms),
                 again: 0.0,
+                uneven: 0.0,
                 was_lost: false,
                 age: Duration::from_secs(9),
             },

@@ -62,6 +62,7 @@ impl Part {
                 seen.burst = Burst {
                     correlation: 0.0,
                     again: 0.0,
+                    uneven: 0.0,
                     ..seen.burst
                 };
             }
@@ -148,6 +149,7 @@ mod tests {
                 correlation: 0.9,
                 lasts: Duration::from_millis(20),
                 again: 0.0,
+                uneven: 0.0,
                 was_lost: true,
                 age: Duration::from_millis(3),
             },

@@ -24,6 +24,13 @@ const PRIOR_APART: f32 = 16.0;
 const ENOUGH: f32 = 8.0;
 /// Standard deviations by which packets apart are to be lost more often than chance would have it before they say that those sent together are.
 const CHANCES: f32 = 2.0;
+/// The same before flights are said to lose unevenly.
+const SURE_CHANCES: f32 = 3.0;
+/// Less than this is not worth it.
+const UNEVEN_LEAST: f32 = 0.02;
+/// Bursts take a part of what is sent in them where the correlation beyond a packet that arrived is at least this part of that with the next one. Where
+/// they take all it is nothing, where losses are a beta distribution's about as much.
+const PARTLY: f32 = 0.3;
 /// Share of the packets right after a lost one that are lost, before any was seen. (Paths differ too much to expect more.)
 const PRIOR_TOGETHER: f32 = 0.1;
 
@@ -59,17 +66,15 @@ impl After {
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Bursts {
     after_loss: [After; CLASSES],
-    /// The packet heard of last.
-    last: Heard,
-    /// Of all that were heard of, the one that was sent last.
-    newest: Heard,
-}
-
-/// What became of a packet.
-#[derive(Clone, Copy, Default)]
-struct Heard {
-    sent_at: Instant,
-    lost: bool,
+    /// Packets sent together with a lost one, with one between them that arrived.
+    beyond: After,
+    /// When the packet heard of last was sent, ..
+    last_sent_at: Instant,
+    /// .. and the one of all that were heard of that was sent last.
+    newest_sent_at: Instant,
+    /// Whether they were lost.
+    last_lost: bool,
+    newest_lost: bool,
 }
 
 /// How the fate of a packet depends on that of the one before.
@@ -92,18 +97,16 @@ impl Bursts {
     /// A packet arrived, or is taken for lost, on a path that loses `loss` of them. Returns how that depends on the packet heard
     /// of before.
     pub(crate) fn record(&mut self, sent_at: Instant, lost: bool, loss: f32) -> Dependence {
-        let before = self.last;
-        let lag = sent_at
-            .since(before.sent_at)
-            .max(before.sent_at.since(sent_at));
+        let before = self.last_sent_at;
+        let lag = sent_at.since(before).max(before.since(sent_at));
         let class = class_of(lag);
         let dependence = Dependence {
-            after_loss: before.lost,
+            after_loss: self.last_lost,
             correlation: class.map_or(0.0, |class| self.correlation_in(class, loss)),
         };
-        self.last = Heard { sent_at, lost };
-        if sent_at >= self.newest.sent_at {
-            self.newest = self.last;
+        (self.last_sent_at, self.last_lost) = (sent_at, lost);
+        if sent_at >= self.newest_sent_at {
+            (self.newest_sent_at, self.newest_lost) = (sent_at, lost);
         }
         dependence
     }
@@ -118,6 +121,42 @@ impl Bursts {
             after.lost = after.lost * keep + f32::from(u8::from(lost));
             after.lags_s = after.lags_s * keep + lag.as_secs_f32();
         }
+    }
+
+    /// The packet after next to a lost one was lost or not, this long after it, and the one between them arrived. Where bursts take all, that is as
+    /// any other.
+    pub(crate) fn note_beyond(&mut self, lag: Duration, lost: bool) {
+        if class_of(lag) == Some(0) {
+            let keep = 1.0 - 1.0 / MEMORY;
+            self.beyond.packets = self.beyond.packets * keep + 1.0;
+            self.beyond.lost = self.beyond.lost * keep + f32::from(u8::from(lost));
+        }
+    }
+
+    /// One that was noted beyond another as lost has arrived after all, or (`is_pair`) the one that it was noted beyond has.
+    pub(crate) fn correct_beyond(&mut self, lag: Duration, lost: bool, is_pair: bool) {
+        if class_of(lag) == Some(0) {
+            let beyond = &mut self.beyond;
+            beyond.packets = (beyond.packets - f32::from(u8::from(is_pair))).max(0.0);
+            beyond.lost = (beyond.lost - f32::from(u8::from(lost))).max(0.0);
+        }
+    }
+
+    /// How unevenly flights lose: see [`Burst::uneven`]. Bursts take a part of what is sent in them where packets beyond one that arrived are lost,
+    /// too, more often than by chance.
+    pub(crate) fn uneven(&self, loss: f32) -> f32 {
+        let surely = |after: &After| {
+            if after.packets < ENOUGH {
+                return 0.0;
+            }
+            let seen = after.correlation(loss, loss, PRIOR);
+            (seen - SURE_CHANCES * chance_alone(loss, after.packets)).max(0.0)
+        };
+        let (next, beyond) = (surely(&self.after_loss[0]), surely(&self.beyond));
+        if next.min(beyond) < UNEVEN_LEAST || beyond < PARTLY * next {
+            return 0.0;
+        }
+        next
     }
 
     /// The second packet of a pair that was noted as lost has arrived after all.
@@ -239,7 +278,7 @@ impl Bursts {
 
     /// When the newest packet heard of was sent, and whether it was lost.
     pub(crate) const fn last(&self) -> (Instant, bool) {
-        (self.newest.sent_at, self.newest.lost)
+        (self.newest_sent_at, self.newest_lost)
     }
 }
 
@@ -264,14 +303,49 @@ mod tests {
             let lost = moment % 50 < bursts as u64;
             for packet in 0..2 {
                 let sent_at = Instant::from_micros(1_000_000 + moment * moments * 1000 + packet);
-                let before = met.newest;
+                let (before_at, before_lost) = met.last();
                 met.record(sent_at, lost, 0.02 * bursts as f32);
-                if before.lost {
-                    met.note_after_loss(sent_at.since(before.sent_at), lost);
+                if before_lost {
+                    met.note_after_loss(sent_at.since(before_at), lost);
                 }
             }
         }
         met
+    }
+
+    /// Flights of 16 packets, of which `is_lost` says what becomes, by flight and draw: how unevenly they lose.
+    fn uneven(loss: f32, is_lost: impl Fn(u32, u32) -> bool) -> f32 {
+        let mut met = Bursts::default();
+        let mut random = 7_u32;
+        for flight in 0..20_000 {
+            let lost: [bool; 16] = core::array::from_fn(|_| {
+                random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                is_lost(flight, random >> 16)
+            });
+            for (at, &lost_now) in lost.iter().enumerate() {
+                let lag = |packets: u64| Duration::from_micros(50 * packets);
+                if at >= 1 && lost[at - 1] {
+                    met.note_after_loss(lag(1), lost_now);
+                }
+                if at >= 2 && lost[at - 2] && !lost[at - 1] {
+                    met.note_beyond(lag(2), lost_now);
+                }
+            }
+        }
+        met.uneven(loss)
+    }
+
+    #[test]
+    fn flights_are_uneven_where_bursts_take_a_part() {
+        // One flight in a hundred loses a fifth.
+        let partly = uneven(0.002, |flight, random| flight % 100 == 0 && random % 5 == 0);
+        assert!((0.12..0.28).contains(&partly), "{partly}");
+        let wholly = uneven(0.01, |flight, _| flight % 100 == 0);
+        assert!(wholly == 0.0, "{wholly}");
+        for part in [2, 10, 100] {
+            let alone = uneven(1.0 / part as f32, |_, random| random % part == 0);
+            assert!(alone == 0.0, "{part}: {alone}");
+        }
     }
 
     #[test]
@@ -279,9 +353,9 @@ mod tests {
         let mut met = Bursts::default();
         for i in 0..20_000_u64 {
             let lost = (i as u32).wrapping_mul(2_654_435_761) >> 16 & 63 == 0;
-            let before = met.newest;
+            let (_, before_lost) = met.last();
             met.record(Instant::from_micros(1_000_000 + i * 500), lost, 1.0 / 64.0);
-            if before.lost {
+            if before_lost {
                 met.note_after_loss(Duration::from_micros(500), lost);
             }
         }
