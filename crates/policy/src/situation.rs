@@ -138,11 +138,21 @@ impl Situation {
 }
 
 impl Situation {
+    /// Whether a flight is the first and the last, and bursts take a part of it and not all. (Of several each has others to make up for it.)
+    pub(crate) fn is_uneven(&self) -> bool {
+        self.rounds_left <= 1 && self.sent == 0 && self.burst.uneven > 0.0
+    }
+
+    /// Whether it makes a difference how far apart symbols are.
+    pub(crate) fn is_bursty(&self) -> bool {
+        self.burst.is_notable() && !self.is_uneven()
+    }
+
     /// Expected loss of symbols that are sent again for lost ones, where that is notably more than of others. (Where losses come in bursts,
     /// that is reckoned with otherwise.)
     pub(crate) fn loss_again(&self) -> Option<f32> {
         let again = self.burst.again * (1.0 - self.loss_mean);
-        let is_more = again > NOTABLY_MORE * self.loss_mean && !self.burst.is_notable();
+        let is_more = again > NOTABLY_MORE * self.loss_mean && !self.is_bursty();
         is_more.then_some(self.loss_mean + again)
     }
 
@@ -200,7 +210,7 @@ impl Burst {
 
     /// Whether it makes a difference to what is best to send.
     pub(crate) fn is_notable(&self) -> bool {
-        self.correlation > NOTABLE && self.uneven <= 0.0
+        self.correlation > NOTABLE
     }
 
     /// A path of so much loss as moments that are bad or good, a bad one taking everything, a good one symbols one by one: the share of

@@ -157,7 +157,7 @@ impl Steering {
             self.log2 = Price::from_log2(price.log2() - stands_for * FALL).log2();
             return Some(price);
         }
-        let is_approximate = is_bursty || first.burst.uneven > 0.0;
+        let is_approximate = is_bursty || first.is_uneven();
         let correction = if is_approximate && of_nothing != Some(miss) {
             self.correction_beyond(CHANCE_BURSTY)
         } else {

@@ -133,7 +133,7 @@ impl Steered {
         let now = again.filter(|_| is_later).and_then(table_of);
         let table = now.or_else(|| table_of(situation.loss_mean))?;
         let later = again.filter(|_| !is_later).and_then(table_of);
-        let in_good = situation.burst.is_notable().then(|| {
+        let in_good = situation.is_bursty().then(|| {
             let (_, lost_when_good) = situation.burst.moments(f64::from(situation.loss_mean));
             SHELF.get(grid::loss_index(lost_when_good as f32, situation.draw))
         });
@@ -242,7 +242,7 @@ impl Policy for Steered {
         // not made twice.)
         let is_only = situation.rounds_left <= 1 && situation.sent == 0;
         let (draws, upper) = grid::lower_and_upper(situation.loss_mean);
-        if upper == 0.0 || is_only || situation.burst.is_notable() {
+        if upper == 0.0 || is_only || situation.is_bursty() {
             return miss(situation.draw);
         }
         let [low, high] = draws.map(miss);
@@ -279,7 +279,7 @@ struct State<'a> {
 impl State<'_> {
     /// Whether it makes a difference how far apart symbols are.
     fn is_bursty(&self) -> bool {
-        self.situation.burst.is_notable() && self.situation.loss_mean < 1.0
+        self.situation.is_bursty() && self.situation.loss_mean < 1.0
     }
 
     /// The flight, if none is to follow.

@@ -17,7 +17,7 @@ const ROUNDS_MAX: u16 = 4;
 impl Situation {
     /// Whether what is expected takes more than to look it up: losses come in bursts, answers are lost, or a round may be hurried.
     pub(crate) fn is_intricate(&self) -> bool {
-        self.burst.is_notable()
+        self.is_bursty()
             || self.loss_again().is_some()
             || self.loses_answers(self.rounds_left)
             || self.may_hurry()

@@ -55,6 +55,35 @@ struct After {
 }
 
 impl After {
+    fn note(&mut self, lag: Duration, lost: bool) {
+        let keep = 1.0 - 1.0 / MEMORY;
+        self.packets = self.packets * keep + 1.0;
+        self.lost = self.lost * keep + f32::from(u8::from(lost));
+        self.lags_s = self.lags_s * keep + lag.as_secs_f32();
+    }
+
+    /// One that was noted as lost was not.
+    fn correct(&mut self) {
+        self.lost = (self.lost - 1.0).max(0.0);
+    }
+
+    /// One that was noted is none.
+    fn forget(&mut self, lost: bool) {
+        let mean_lag_s = self.lags_s / self.packets.max(1.0);
+        self.packets = (self.packets - 1.0).max(0.0);
+        self.lags_s = self.packets * mean_lag_s;
+        self.lost = (self.lost - f32::from(u8::from(lost))).max(0.0);
+    }
+
+    /// Correlation as far as it is no chance: so many standard deviations less than seen, with a prior of none of the weight of so many packets.
+    fn surely(&self, loss: f32, weight: f32, deviations: f32) -> f32 {
+        if self.packets < ENOUGH {
+            return 0.0;
+        }
+        let seen = self.correlation(loss, loss, weight);
+        (seen - deviations * chance_alone(loss, self.packets)).max(0.0)
+    }
+
     /// Correlation with the loss before on a path that loses `loss`, with a prior share of the weight of so many packets.
     fn correlation(&self, loss: f32, prior: f32, weight: f32) -> f32 {
         let share = (self.lost + weight * prior) / (self.packets + weight);
@@ -115,11 +144,7 @@ impl Bursts {
     /// the two is heard of first: pairs that skip one which arrived would make bursts look shorter than they are.
     pub(crate) fn note_after_loss(&mut self, lag: Duration, lost: bool) {
         if let Some(class) = class_of(lag) {
-            let after = &mut self.after_loss[class];
-            let keep = 1.0 - 1.0 / MEMORY;
-            after.packets = after.packets * keep + 1.0;
-            after.lost = after.lost * keep + f32::from(u8::from(lost));
-            after.lags_s = after.lags_s * keep + lag.as_secs_f32();
+            self.after_loss[class].note(lag, lost);
         }
     }
 
@@ -127,31 +152,28 @@ impl Bursts {
     /// any other.
     pub(crate) fn note_beyond(&mut self, lag: Duration, lost: bool) {
         if class_of(lag) == Some(0) {
-            let keep = 1.0 - 1.0 / MEMORY;
-            self.beyond.packets = self.beyond.packets * keep + 1.0;
-            self.beyond.lost = self.beyond.lost * keep + f32::from(u8::from(lost));
+            self.beyond.note(lag, lost);
         }
     }
 
-    /// One that was noted beyond another as lost has arrived after all, or (`is_pair`) the one that it was noted beyond has.
-    pub(crate) fn correct_beyond(&mut self, lag: Duration, lost: bool, is_pair: bool) {
+    /// One that was noted beyond another as lost has arrived after all.
+    pub(crate) fn correct_beyond(&mut self, lag: Duration) {
         if class_of(lag) == Some(0) {
-            let beyond = &mut self.beyond;
-            beyond.packets = (beyond.packets - f32::from(u8::from(is_pair))).max(0.0);
-            beyond.lost = (beyond.lost - f32::from(u8::from(lost))).max(0.0);
+            self.beyond.correct();
+        }
+    }
+
+    /// The one that another was noted beyond, which was lost or not, was not lost: it is no pair.
+    pub(crate) fn forget_beyond(&mut self, lag: Duration, lost: bool) {
+        if class_of(lag) == Some(0) {
+            self.beyond.forget(lost);
         }
     }
 
     /// How unevenly flights lose: see [`Burst::uneven`]. Bursts take a part of what is sent in them where packets beyond one that arrived are lost,
     /// too, more often than by chance.
     pub(crate) fn uneven(&self, loss: f32) -> f32 {
-        let surely = |after: &After| {
-            if after.packets < ENOUGH {
-                return 0.0;
-            }
-            let seen = after.correlation(loss, loss, PRIOR);
-            (seen - SURE_CHANCES * chance_alone(loss, after.packets)).max(0.0)
-        };
+        let surely = |after: &After| after.surely(loss, PRIOR, SURE_CHANCES);
         let (next, beyond) = (surely(&self.after_loss[0]), surely(&self.beyond));
         if next.min(beyond) < UNEVEN_LEAST || beyond < PARTLY * next {
             return 0.0;
@@ -162,19 +184,14 @@ impl Bursts {
     /// The second packet of a pair that was noted as lost has arrived after all.
     pub(crate) fn correct_second(&mut self, lag: Duration) {
         if let Some(class) = class_of(lag) {
-            let after = &mut self.after_loss[class];
-            after.lost = (after.lost - 1.0).max(0.0);
+            self.after_loss[class].correct();
         }
     }
 
     /// The first packet of a pair that was noted, the second of which was lost or not, was not lost: it is none.
     pub(crate) fn forget_pair(&mut self, lag: Duration, lost: bool) {
         if let Some(class) = class_of(lag) {
-            let after = &mut self.after_loss[class];
-            let mean_lag_s = after.lags_s / after.packets.max(1.0);
-            after.packets = (after.packets - 1.0).max(0.0);
-            after.lags_s = after.packets * mean_lag_s;
-            after.lost = (after.lost - f32::from(u8::from(lost))).max(0.0);
+            self.after_loss[class].forget(lost);
         }
     }
 
@@ -257,14 +274,9 @@ impl Bursts {
 
     /// Correlation of the fates of packets a round of this length apart, as far as it is no chance: a standard deviation less than seen.
     pub(crate) fn again(&self, round: Duration, loss: f32) -> f32 {
-        let Some(class) = class_of(round) else {
-            return 0.0;
-        };
-        let after = &self.after_loss[class];
-        if after.packets < ENOUGH {
-            return 0.0;
-        }
-        (after.correlation(loss, loss, PRIOR_APART) - chance_alone(loss, after.packets)).max(0.0)
+        class_of(round).map_or(0.0, |class| {
+            self.after_loss[class].surely(loss, PRIOR_APART, 1.0)
+        })
     }
 
     /// Probability that all of `packets` sent together are lost, if the first is with probability `loss`.

@@ -96,19 +96,25 @@ impl Session {
     /// What has become of this packet is known now: so it may be of two that were sent before and after one that arrived, the first of which was lost.
     fn note_beyond(&mut self, number: u64) {
         for first in number.saturating_sub(2)..=number {
-            if let Some((lag, is_lost)) = self.beyond(first) {
-                self.path.bursts.note_beyond(lag, is_lost);
+            if self.is_lost(first)
+                && let Some((lag, lost)) = self.beyond(first)
+            {
+                self.path.bursts.note_beyond(lag, lost);
             }
         }
     }
 
-    /// Where this packet was lost and the next arrived: how long after it the one after that was sent, and whether it was lost.
+    fn is_lost(&self, number: u64) -> bool {
+        self.sent.get(number).is_some_and(is_surely_lost)
+    }
+
+    /// Where the packet after this one arrived: how long after it the next was sent, and whether it was lost.
     fn beyond(&self, first: u64) -> Option<(Duration, bool)> {
-        let lost = self.sent.get(first).filter(|first| is_surely_lost(first))?;
+        let sent_at = self.sent.get(first)?.sent_at;
         (self.sent.get(first + 1)).filter(|between| has_arrived(between))?;
         let last = self.sent.get(first + 2)?;
         let is_lost = is_surely_lost(last);
-        (is_lost || has_arrived(last)).then(|| (last.sent_at.since(lost.sent_at), is_lost))
+        (is_lost || has_arrived(last)).then(|| (last.sent_at.since(sent_at), is_lost))
     }
 
     /// Time since the packet before this one was sent, if that was lost.
@@ -169,9 +175,7 @@ impl Session {
         self.sent.note_dependence(number, dependence);
         self.note_pair(number, sent_at, true);
         let next = self.sent.get(number + 1);
-        if let Some(next) =
-            next.filter(|next| next.symbols > 0 && next.state == PacketState::Settled)
-        {
+        if let Some(next) = next.filter(|next| has_arrived(next)) {
             let lag = next.sent_at.since(sent_at);
             self.path.bursts.note_after_loss(lag, false);
         }
@@ -191,26 +195,12 @@ impl Session {
                 self.path.bursts.forget_pair(lag, lost);
             }
         }
-        self.correct_beyond(number, packet.sent_at);
-    }
-
-    /// The same for packets with one between them that arrived.
-    fn correct_beyond(&mut self, number: u64, sent_at: Instant) {
-        let arrived = |number: u64| (self.sent.get(number)).is_some_and(has_arrived);
-        let lost_before = number.checked_sub(2).filter(|_| arrived(number - 1));
-        let lost_before = lost_before.and_then(|before| self.sent.get(before));
-        let as_last = lost_before
-            .filter(|before| is_surely_lost(before))
-            .map(|before| sent_at.since(before.sent_at));
-        let last = self.sent.get(number + 2).filter(|_| arrived(number + 1));
-        let as_first = last
-            .filter(|last| is_surely_lost(last) || has_arrived(last))
-            .map(|last| (last.sent_at.since(sent_at), is_surely_lost(last)));
-        if let Some(lag) = as_last {
-            self.path.bursts.correct_beyond(lag, true, false);
+        if let Some((lag, lost)) = self.beyond(number) {
+            self.path.bursts.forget_beyond(lag, lost);
         }
-        if let Some((lag, lost)) = as_first {
-            self.path.bursts.correct_beyond(lag, lost, true);
+        let before = number.checked_sub(2).filter(|before| self.is_lost(*before));
+        if let Some((lag, _)) = before.and_then(|before| self.beyond(before)) {
+            self.path.bursts.correct_beyond(lag);
         }
     }
 

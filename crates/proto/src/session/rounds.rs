@@ -195,11 +195,7 @@ impl Session {
             correlation,
             lasts,
             again: self.path.bursts.again(self.path.rtt.smoothed(), loss),
-            uneven: if is_single {
-                self.path.bursts.uneven(loss)
-            } else {
-                0.0
-            },
+            uneven: self.path.bursts.uneven(loss),
             was_lost,
             age: now.since(sent_at),
         }

@@ -80,19 +80,20 @@ impl LeastBySize {
         let known = self.0[1..]
             .iter()
             .filter(|(_, least)| !least.is_over(now, MEMORY));
+        let is_new = found.is_none();
         let bounds = known.filter_map(|(of, least)| {
-            let least_us = least.get_us();
             if *of > class {
-                return Some(least_us);
+                return Some(least.get_us());
             }
-            let more = f32::from(bytes) - libm::expf(f32::from(*of) / CLASSES);
-            let takes_us = 1e6 * more / rate;
-            (found.is_none() && rate > 0.0).then(|| least_us.saturating_add(takes_us as u32))
+            (is_new && rate > 0.0).then(|| {
+                let more = f32::from(bytes) - libm::expf(f32::from(*of) / CLASSES);
+                least.get_us().saturating_add((1e6 * more / rate) as u32)
+            })
         });
         if let Some(bound_us) = bounds.min() {
             self.0[0].1.record(now, bound_us, MEMORY);
         }
-        found.is_none()
+        is_new
     }
 
     fn get_us(&self) -> u32 {
