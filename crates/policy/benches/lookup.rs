@@ -3,7 +3,9 @@
 use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use punctual_policy::{Exact, Pangolin, Policy, Price, Situation, Steered, Steering, predict_miss};
+use punctual_policy::{
+    Burst, Exact, Pangolin, Policy, Price, Situation, Steered, Steering, predict_miss,
+};
 
 /// Situations over k 1..=16, losses 1..50 % and 1..=4 rounds, in no order that a processor could foresee.
 fn situations() -> Vec<Situation> {
@@ -44,6 +46,24 @@ fn lookups(criterion: &mut Criterion) {
         let mut next = situations.iter().cycle();
         criterion.bench_function(&format!("lookup/{}", policy.name()), |bench| {
             bench.iter(|| policy.decide(black_box(next.next().expect("endless"))));
+        });
+    }
+    // Reckoned without tables.
+    for (flights, uneven) in [("only flights", 0.0), ("uneven flights", 0.15)] {
+        let only = |situation: &Situation| Situation {
+            rounds_planned: 1,
+            rounds_left: 1,
+            deficit: situation.source_symbols,
+            burst: Burst {
+                uneven,
+                ..situation.burst
+            },
+            ..*situation
+        };
+        let situations: Vec<_> = situations.iter().map(only).collect();
+        let mut next = situations.iter().cycle();
+        criterion.bench_function(&format!("lookup/steered, {flights}"), |bench| {
+            bench.iter(|| steered.decide(black_box(next.next().expect("endless"))));
         });
     }
 }

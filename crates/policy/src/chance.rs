@@ -80,13 +80,14 @@ impl Losses {
         arrive / of
     }
 
-    /// Probability that a symbol is lost after `lost` of the `sent` before it.
-    fn after(self, lost: u16, sent: u16) -> f64 {
+    /// Probability that a symbol is lost after `lost` of the `sent` before it, as a fraction: who goes on reckoning divides once.
+    fn after(self, lost: u16, sent: u16) -> (f64, f64) {
         if self.uneven <= 0.0 {
-            return self.loss;
+            return (self.loss, 1.0);
         }
         let own = 1.0 - self.uneven;
-        (self.loss * own + f64::from(lost) * self.uneven) / (own + f64::from(sent) * self.uneven)
+        let lost = self.loss * own + f64::from(lost) * self.uneven;
+        (lost, own + f64::from(sent) * self.uneven)
     }
 }
 
@@ -100,7 +101,8 @@ pub(crate) fn best_flight(deficit: u16, losses: Losses, price: f64, limit: u16) 
     for flight in deficit..limit {
         let before = saves;
         let lost = flight - deficit;
-        saves *= losses.after(lost, flight) * f64::from(flight) / f64::from(lost + 1);
+        let (is_lost, of) = losses.after(lost, flight);
+        saves *= is_lost * f64::from(flight) / (of * f64::from(lost + 1));
         miss = (miss - saves).max(0.0);
         let value = f64::from(flight + 1) + price * miss;
         if value < best_value {
