@@ -15,9 +15,8 @@ pub(crate) fn loss_within_bounds(loss: f32) -> f64 {
 pub(crate) fn power(mut base: f64, mut exponent: u32) -> f64 {
     let mut result = 1.0;
     while exponent > 0 {
-        if exponent & 1 == 1 {
-            result *= base;
-        }
+        // A factor of 1 instead of a branch, which no processor could foresee.
+        result *= if exponent & 1 == 1 { base } else { 1.0 };
         base *= base;
         exponent >>= 1;
     }
@@ -79,40 +78,37 @@ impl Losses {
         }
         arrive / of
     }
-
-    /// Probability that a symbol is lost after `lost` of the `sent` before it, as a fraction: who goes on reckoning divides once.
-    fn after(self, lost: u16, sent: u16) -> (f64, f64) {
-        if self.uneven <= 0.0 {
-            return (self.loss, 1.0);
-        }
-        let own = 1.0 - self.uneven;
-        let lost = self.loss * own + f64::from(lost) * self.uneven;
-        (lost, own + f64::from(sent) * self.uneven)
-    }
 }
 
 /// The flight with the least symbols and misses, where a miss is worth `price` symbols and nothing follows: how many symbols, at most `limit`, and
 /// the probability that fewer than the deficit arrive. O(symbols beyond the deficit), and O(deficit) more where losses are uneven.
 pub(crate) fn best_flight(deficit: u16, losses: Losses, price: f64, limit: u16) -> (u16, f64) {
-    // As in `least_flight`: each symbol more saves the misses in which the deficit is complete with it.
-    let mut saves = losses.all_arrive(deficit);
-    let mut miss = 1.0 - saves;
-    let (mut best, mut best_value) = ((deficit, miss), f64::from(deficit) + price * miss);
-    for flight in deficit..limit {
-        let before = saves;
-        let lost = flight - deficit;
-        let (is_lost, of) = losses.after(lost, flight);
-        saves *= is_lost * f64::from(flight) / (of * f64::from(lost + 1));
-        miss = (miss - saves).max(0.0);
-        let value = f64::from(flight + 1) + price * miss;
-        if value < best_value {
-            (best, best_value) = ((flight + 1, miss), value);
-        } else if saves < before {
-            // It falls from here on.
+    // As in `least_flight`: each symbol more saves the misses in which the deficit is complete with it. That rises, if at all, before it falls: the
+    // best is where it has fallen to what a symbol is worth, or none more.
+    let all_arrive = losses.all_arrive(deficit);
+    let worth = price.recip();
+    let own = 1.0 - losses.uneven;
+    let (mut saves, mut saved) = (all_arrive, 0.0);
+    let mut flight = deficit;
+    while flight < limit {
+        let (sent, lost) = (f64::from(flight), f64::from(flight - deficit));
+        let is_lost = losses.loss * own + lost * losses.uneven;
+        let of = own + sent * losses.uneven;
+        let grows = is_lost * sent / (of * (lost + 1.0));
+        let next = saves * grows;
+        if next <= worth && grows < 1.0 {
             break;
         }
+        saves = next;
+        saved += next;
+        flight += 1;
     }
-    best
+    let missed = 1.0 - all_arrive;
+    if price * saved > f64::from(flight - deficit) {
+        (flight, (missed - saved).max(0.0))
+    } else {
+        (deficit, missed)
+    }
 }
 
 /// Calls `with` with (arrivals, probability) of a flight of `symbols`, of which each arrives with probability `arrives`, for

@@ -154,7 +154,10 @@ impl State<'_> {
             value,
         };
         if most < 2 || situation.timing.slack < situation.timing.round_time {
-            return pace(most, None, self.value(most, deficit));
+            // Only what is hurried is compared with it.
+            let is_compared = situation.may_hurry();
+            let value = is_compared.then(|| self.value(most, deficit));
+            return pace(most, None, value.unwrap_or(0.0));
         }
         let most_spare = situation.timing.rtt_deviation + Duration::from_millis(1);
         let mut best = pace(most, None, f64::INFINITY);
