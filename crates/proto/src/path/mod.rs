@@ -169,7 +169,7 @@ impl Path {
         waiting: u64,
         live: u64,
     ) -> Result<(), Blocked> {
-        self.congestion.set_waiting(waiting, live);
+        self.congestion.set_waiting(now, waiting, live);
         if !self.congestion.may_send(bytes) {
             self.congestion.on_held_back(now);
             return Err(Blocked::Window);

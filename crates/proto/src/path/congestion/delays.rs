@@ -216,6 +216,7 @@ impl Delays {
         self.hindsight = Hindsight::default();
         self.mean_us = 0.0;
         self.smoothed_us = 0;
+        self.size = 0;
     }
 
     fn note_mean(&mut self, standing_us: u32) {

@@ -50,6 +50,11 @@ const THIN: f64 = 2.0 * INITIAL;
 /// The same of what has or had a deadline, in seconds at the most that has come back lately. A live stream makes what it makes, and a radio's
 /// jump of some tens of milliseconds leaves more than twenty packets of a fast one waiting.
 const THIN_LIVE: f64 = 0.05;
+/// What a thin session may have under way grows in a gap by so many times what has come back lately: a game makes what it makes, and that leaves more
+/// than once, so that it is there when the gap ends.
+const GAP_GAIN: f64 = 2.0;
+/// A longer gap is persistent congestion to a thin session, too. (A media stream sends for longer without an answer: RFC 8083, section 4.)
+const GAP_MAX: Duration = Duration::from_secs(1);
 /// While room is made, at least one packet of the largest size is under way.
 const ONE: f64 = 1500.0;
 /// Windows a round trip at which packets leave: enough to double, enough to rise, and as RFC 9002 section 7.7 has it.
@@ -81,6 +86,10 @@ pub(crate) struct Congestion {
     recovery: Recovery,
     /// When the first packet of the latest burst of losses was sent.
     burst_began: Instant,
+    /// When something last came back, or was sent while nothing was under way.
+    answered_at: Instant,
+    /// For how long nothing has come back that should have, at the last look.
+    gap: Duration,
     /// When the window or the pacer last held something back. Packets sent later prove nothing of the window.
     filled_at: Option<Instant>,
     carried: Carried,
@@ -103,6 +112,8 @@ impl Default for Congestion {
             silence: Silence::default(),
             recovery: Recovery::default(),
             burst_began: Instant::ZERO,
+            answered_at: Instant::ZERO,
+            gap: Duration::ZERO,
             filled_at: None,
             carried: Carried::default(),
             uncut: 0.0,
@@ -117,17 +128,28 @@ impl Default for Congestion {
 impl Congestion {
     /// Bytes that may be under way.
     pub(crate) fn window(&self) -> u64 {
-        if self.silence.is_on() {
+        if self.is_silent() {
             // Room that is being made is of no use to others then.
             return self.window as u64;
         }
         let window = self.rivalry.drained();
         let window = window.map_or(self.window, |drained| drained.max(ONE));
+        self.or_thin(window) as u64
+    }
+
+    /// So many bytes, or what a thin session may have under way in any case.
+    fn or_thin(&self, window: f64) -> f64 {
         if self.is_thin {
-            window.max(self.least_when_thin()) as u64
+            window.max(self.least_when_thin())
         } else {
-            window as u64
+            window
         }
+    }
+
+    /// What has to be under way for the window to be filled. (It was once the window by itself: a thin session that had more under way than that
+    /// let it fall to nothing with the path's delay, and was held back for seconds when a gap left a backlog.)
+    fn filled_from(&self) -> f64 {
+        self.or_thin(self.window)
     }
 
     /// What a session may always have under way while its application limits it: ten packets, and, unless others fill the queue or room is
@@ -137,8 +159,21 @@ impl Congestion {
         if self.rivalry.is_on() || self.rivalry.drained().is_some() || !self.delays.is_known() {
             return INITIAL;
         }
-        let round_trip_us = self.delays.least_us() + WANDER_MAX_US;
-        (self.carried.rate_max() * round_trip_us / 1e6).max(INITIAL)
+        let spans = self.longest_without_queue() + self.gap.mul_f64(GAP_GAIN);
+        (self.carried.rate_max() * spans.as_secs_f64()).max(INITIAL)
+    }
+
+    /// For how long nothing has come back although it should have.
+    fn gap(&self, now: Instant) -> Duration {
+        if self.in_flight == 0 || !self.delays.is_known() {
+            return Duration::ZERO;
+        }
+        (now.since(self.answered_at)).saturating_sub(self.longest_without_queue())
+    }
+
+    /// A round trip as long as a path's own delay makes it.
+    fn longest_without_queue(&self) -> Duration {
+        Duration::from_micros((self.delays.least_us() + WANDER_MAX_US) as u64)
     }
 
     /// Bytes that are under way.
@@ -148,7 +183,18 @@ impl Congestion {
     }
 
     pub(crate) fn may_send(&self, bytes: usize) -> bool {
-        self.in_flight.saturating_sub(self.silence.before()) + bytes as u64 <= self.window()
+        let before = if self.is_silent() {
+            self.silence.before()
+        } else {
+            0
+        };
+        self.in_flight.saturating_sub(before) + bytes as u64 <= self.window()
+    }
+
+    /// Whether only probes leave. A thin session goes on through a gap of less than [`GAP_MAX`].
+    fn is_silent(&self) -> bool {
+        let goes_on = self.is_thin && self.delays.is_known() && self.gap < GAP_MAX;
+        self.silence.is_on() && !goes_on
     }
 
     /// Round trips before the last of so many bytes may leave, if what is under way does not hold them up. At the start the window doubles
@@ -170,7 +216,7 @@ impl Congestion {
         } else {
             smoothed.as_secs_f64()
         };
-        let gain = if self.silence.is_on() {
+        let gain = if self.is_silent() {
             1.0
         } else if self.is_starting {
             START_GAIN
@@ -185,7 +231,7 @@ impl Congestion {
     /// Bytes that may leave back to back: ten packets after a pause (RFC 9002 section 7.7) or while little waits, few while the window
     /// is in use.
     pub(crate) fn burst(&self, rate: f64) -> u64 {
-        if self.silence.is_on() {
+        if self.is_silent() {
             // Apart from each other, they find out sooner that something arrives again.
             ONE as u64
         } else if self.is_idle || self.is_thin {
@@ -198,14 +244,17 @@ impl Congestion {
 
     /// So many bytes are to be sent, `live` of them of messages with a deadline. As long as that is little it is the application that limits
     /// the session, and not the window.
-    pub(crate) fn set_waiting(&mut self, bytes: u64, live: u64) {
+    pub(crate) fn set_waiting(&mut self, now: Instant, bytes: u64, live: u64) {
+        self.gap = self.gap(now);
         let live_max = THIN.max(self.carried.rate_max() * THIN_LIVE);
         self.is_thin = bytes.saturating_sub(live) as f64 <= THIN && bytes as f64 <= live_max;
     }
 
     /// Something waits to be sent and may not go yet.
     pub(crate) fn on_held_back(&mut self, now: Instant) {
-        if self.in_flight as f64 * 2.0 >= self.window {
+        // A thin session is held back by its pacer, mostly.
+        let counts = if self.is_thin { 1.0 } else { 2.0 };
+        if self.in_flight as f64 * counts >= self.filled_from() {
             self.filled_at = Some(now);
             self.is_idle = false;
         }
@@ -218,8 +267,11 @@ impl Congestion {
         if self.is_idle && !self.silence.is_on() {
             self.window = self.window.max(INITIAL);
         }
+        if self.in_flight == 0 {
+            self.answered_at = now;
+        }
         self.in_flight += bytes as u64;
-        if self.in_flight as f64 + PACKET > self.window {
+        if self.in_flight as f64 + PACKET > self.filled_from() {
             self.filled_at = Some(now);
         }
     }
@@ -330,6 +382,8 @@ impl Congestion {
     /// Something has arrived. What the silence took says nothing of what is sent now, nor do round trips from before it: a path that was
     /// down may have come back by another way.
     fn end_silence(&mut self, now: Instant) {
+        self.answered_at = now;
+        self.gap = Duration::ZERO;
         if !self.silence.is_on() {
             return;
         }
@@ -386,12 +440,25 @@ impl Congestion {
             && !self.rivalry.is_on()
             && !self.rivalry.was_met(now);
         let ended = self.carried.end(now, is_whole);
+        self.keep_what_came_back();
         if ended.tells_chance {
             self.take_back_cuts(now);
         }
         if ended.is_too_much {
             self.uncut = self.uncut.max(self.window as f32);
             self.cut(now);
+        }
+    }
+
+    /// What a thin session got back in a round trip it may have under way when more waits: the window is not what it last was when it counted (as
+    /// RFC 7661 keeps it, by what the pipe has held). A queue that stands beyond what a path wanders by is not part of it.
+    fn keep_what_came_back(&mut self) {
+        let counts = self.is_thin && self.delays.is_known();
+        if counts && !self.rivalry.is_on() && self.rivalry.drained().is_none() {
+            let standing = Duration::from_micros(self.delays.standing_us() as u64);
+            let round_trip = standing.min(self.longest_without_queue());
+            let held = self.carried.rate() * round_trip.as_secs_f64();
+            self.window = self.window.max(held);
         }
     }
 

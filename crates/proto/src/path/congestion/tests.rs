@@ -1,4 +1,5 @@
 use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 
 use super::*;
 
@@ -41,7 +42,7 @@ fn grown() -> Congestion {
 #[test]
 fn a_controller_is_small() {
     assert!(
-        size_of::<Congestion>() <= 424,
+        size_of::<Congestion>() <= 448,
         "{}",
         size_of::<Congestion>()
     );
@@ -73,6 +74,7 @@ fn a_full_window_doubles_and_a_mark_cuts_once() {
         congestion.on_congestion(at(520), at(450));
     }
     assert_eq!(congestion.window(), before / 2);
+    congestion.set_waiting(at(530), 1_000_000, 0);
     congestion.on_persistent_congestion(at(530));
     assert_eq!(congestion.window(), PROBES as u64);
 }
@@ -80,6 +82,7 @@ fn a_full_window_doubles_and_a_mark_cuts_once() {
 /// A silence from `at_ms` on, that lasts `ms`: what was under way is lost, and a probe arrives.
 fn be_silent(congestion: &mut Congestion, at_ms: u64, ms: u64) {
     send_all(congestion, at_ms);
+    congestion.set_waiting(at(at_ms + 400), 1_000_000, 0);
     congestion.on_persistent_congestion(at(at_ms + 400));
     assert_eq!(congestion.window(), PROBES as u64);
     assert!(
@@ -91,6 +94,7 @@ fn be_silent(congestion: &mut Congestion, at_ms: u64, ms: u64) {
     }
     congestion.on_sent(at(at_ms + ms - 100), 1200);
     congestion.on_acked(at(at_ms + ms), at(at_ms + ms - 100), 1200);
+    congestion.set_waiting(at(at_ms + ms), 0, 0);
 }
 
 #[test]
@@ -111,11 +115,84 @@ fn a_path_that_was_down_carries_what_it_carried() {
     );
 }
 
+/// Packets of a session, of which `RTT` later one comes back for each, until nothing does any more at 1 s. Milliseconds at which one could leave, of
+/// those that were to leave every 20 ms.
+fn leave_in_gap(waiting: u64) -> Vec<u64> {
+    let mut congestion = Congestion::default();
+    let mut left = Vec::new();
+    for ms in (20..4000).step_by(20) {
+        congestion.set_waiting(at(ms), waiting, 0);
+        if congestion.may_send(1200) {
+            congestion.on_sent(at(ms), 1200);
+            left.push(ms);
+        }
+        let sent_ms = ms.saturating_sub(100);
+        if left.contains(&sent_ms) && ms < 1000 {
+            congestion.on_rtt(at(ms), RTT, RTT, 1200);
+            congestion.on_acked(at(ms), at(sent_ms), 1200);
+        }
+        if ms >= 1400 && ms % 100 == 0 {
+            congestion.on_persistent_congestion(at(ms));
+        }
+    }
+    left
+}
+
+/// Where a game's path was dark for half a second its window was full after a quarter, and then only probes left: what was to be saved by copies that
+/// leave when the gap ends was late (found by `punctual lab compare-policies` over recorded Starlink: of 5,000 messages with a deadline of three
+/// round trips 35 late that could have been there, and 5 without a window).
+#[test]
+fn a_thin_session_goes_on_through_a_gap() {
+    let thin = leave_in_gap(0);
+    let in_gap = |from, to| thin.iter().filter(|ms| (from..to).contains(*ms)).count();
+    assert!(in_gap(1000, 2000) >= 45, "nearly all of it");
+    assert!(
+        in_gap(2500, 4000) <= 75,
+        "then a packet for each that is lost"
+    );
+    let thick = leave_in_gap(1_000_000);
+    let probes = thick.iter().filter(|ms| (1400..2000).contains(*ms)).count();
+    assert!(probes <= 4 * 6, "{probes}");
+}
+
+/// The delay of recorded Starlink rose by 30 ms in 4 s, which is a queue to Copa. The window of a stream that was not limited by it fell to
+/// three packets, and when half a second was dark and something waited, that was all it had (found by `punctual lab compare-policies`: 645 of 5,000
+/// messages late for 228 with more redundancy).
+#[test]
+fn a_window_that_does_not_count_is_not_lost() {
+    let mut congestion = Congestion::default();
+    let mut under_way = VecDeque::new();
+    for ms in 1..10_000 {
+        while let Some((sent_ms, back_ms)) = under_way.front().copied()
+            && back_ms <= ms
+        {
+            under_way.pop_front();
+            let took = Duration::from_millis(ms - sent_ms);
+            congestion.on_rtt(at(ms), took, took, 1200);
+            congestion.on_acked(at(ms), at(sent_ms), 1200);
+        }
+        // 8 packets every 20 ms over 40 ms, and from 5 s on up to 70.
+        for _ in 0..if ms % 20 == 0 { 8 } else { 0 } {
+            congestion.set_waiting(at(ms), 0, 0);
+            if congestion.may_send(1200) {
+                congestion.on_sent(at(ms), 1200);
+                let rtt_ms = 40 + (ms.saturating_sub(5000) / 130).min(30);
+                under_way.push_back((ms, ms + rtt_ms));
+            }
+            // Its pacer makes it wait.
+            congestion.on_held_back(at(ms));
+        }
+    }
+    congestion.set_waiting(at(10_000), 1_000_000, 0);
+    let packets = congestion.window() / 1200;
+    assert!(packets >= 16, "{packets}");
+}
+
 /// Among rivals a gap of 200 ms, of which every round trip was an event of its own, left a third of the window.
 #[test]
 fn a_gap_among_rivals_cuts_once() {
     let mut congestion = grown();
-    congestion.set_waiting(1_000_000, 0);
+    congestion.set_waiting(at(500), 1_000_000, 0);
     // A queue that does not empty.
     for round in 5..25 {
         fill(&mut congestion, round * 150, RTT * 3 / 2);
@@ -137,7 +214,7 @@ fn a_gap_among_rivals_cuts_once() {
 #[test]
 fn a_silence_leaves_probes_while_room_is_made() {
     let mut congestion = grown();
-    congestion.set_waiting(1_000_000, 0);
+    congestion.set_waiting(at(500), 1_000_000, 0);
     let mut round = 5;
     while congestion.rivalry.drained().is_none() {
         fill(&mut congestion, round * 150, RTT * 3 / 2);
@@ -154,7 +231,7 @@ fn a_silence_leaves_probes_while_room_is_made() {
 fn a_thin_session_makes_no_room_for_a_radio() {
     for (waiting, makes_room) in [(0, false), (1_000_000, true)] {
         let mut congestion = grown();
-        congestion.set_waiting(waiting, 0);
+        congestion.set_waiting(at(500), waiting, 0);
         let mut room = false;
         for round in 0..15 {
             let rtt = Duration::from_millis([150, 190][round as usize / 4 % 2]);
@@ -181,7 +258,7 @@ fn a_live_stream_that_a_jump_held_up_is_no_download() {
         (0.0, 0.0, true),
     ] {
         let bytes = |seconds: f64| (seconds * rate) as u64;
-        congestion.set_waiting(bytes(waiting), bytes(live));
+        congestion.set_waiting(at(900), bytes(waiting), bytes(live));
         assert_eq!(congestion.is_thin, is_thin, "{waiting} s, {live} s");
     }
 }
@@ -194,7 +271,7 @@ fn a_jitter_that_was_there_before_is_no_queue() {
     const QUARTER_MS: u64 = 37;
     const OVER_LEAST_MS: [u64; 16] = [4, 3, 5, 4, 6, 3, 5, 2, 4, 5, 3, 6, 4, 0, 5, 4];
     let mut congestion = Congestion::default();
-    congestion.set_waiting(1_000_000, 0);
+    congestion.set_waiting(at(0), 1_000_000, 0);
     let mut under_way = VecDeque::new();
     let mut largest = 0;
     for ms in 1..20_000 {
@@ -245,7 +322,7 @@ fn a_burst_counts_once_while_little_waits() {
         for round in 1..3 {
             fill(&mut congestion, round * 100, RTT);
         }
-        congestion.set_waiting(waiting, 0);
+        congestion.set_waiting(at(400), waiting, 0);
         let before = congestion.window();
         for packet in 0..40 {
             let sent_at = at(400 + packet);
