@@ -59,6 +59,8 @@ pub(super) struct Carried {
     /// Share of packets that is lost while we send clearly less than the path has carried: that is not our doing.
     chance_loss: f32,
     told: Told,
+    /// When the first packet of the latest burst of losses was sent.
+    burst_began: Instant,
 }
 
 impl Carried {
@@ -95,8 +97,15 @@ impl Carried {
         self.period.acked = self.period.acked.saturating_add(1);
     }
 
-    pub(super) const fn on_lost(&mut self) {
-        self.period.lost = self.period.lost.saturating_add(1);
+    /// A packet that was sent at `sent_at` is lost. Of those sent within `together` of the first of them one counts; all where it is zero.
+    pub(super) fn on_lost(&mut self, sent_at: Instant, together: Duration) {
+        let is_same_burst = !together.is_zero()
+            && sent_at >= self.burst_began
+            && sent_at.since(self.burst_began) <= together;
+        if !is_same_burst {
+            self.burst_began = sent_at;
+            self.period.lost = self.period.lost.saturating_add(1);
+        }
     }
 
     /// A packet that was taken for lost arrived after all.

@@ -15,6 +15,7 @@ mod carried;
 mod copa;
 mod cubic;
 mod delays;
+mod gap;
 mod hindsight;
 mod recovery;
 mod rivalry;
@@ -29,6 +30,7 @@ use carried::{CLEAR_SHARE, Carried, RATE_MEMORY};
 use copa::Copa;
 use cubic::Cubic;
 use delays::{Delays, Sample, WANDER_MAX_US};
+use gap::Gap;
 use recovery::Recovery;
 use rivalry::Rivalry;
 use silence::Silence;
@@ -47,14 +49,9 @@ const MINIMUM: f64 = 2.0 * PACKET;
 const PROBES: f64 = 4.0 * PACKET;
 /// A session for which no more waits than this is limited by its application: a game's, behind what an outage left. A download has more.
 const THIN: f64 = 2.0 * INITIAL;
-/// The same of what has or had a deadline, in seconds at the most that has come back lately. A live stream makes what it makes, and a radio's
+/// The same of what has or had a deadline, in seconds at the most that has come back lately, and beyond what a gap has left. A live stream makes what it makes, and a radio's
 /// jump of some tens of milliseconds leaves more than twenty packets of a fast one waiting.
 const THIN_LIVE: f64 = 0.05;
-/// What a thin session may have under way grows in a gap by so many times what has come back lately: a game makes what it makes, and that leaves more
-/// than once, so that it is there when the gap ends.
-const GAP_GAIN: f64 = 2.0;
-/// A longer gap is persistent congestion to a thin session, too. (A media stream sends for longer without an answer: RFC 8083, section 4.)
-const GAP_MAX: Duration = Duration::from_secs(1);
 /// While room is made, at least one packet of the largest size is under way.
 const ONE: f64 = 1500.0;
 /// Windows a round trip at which packets leave: enough to double, enough to rise, and as RFC 9002 section 7.7 has it.
@@ -84,12 +81,7 @@ pub(crate) struct Congestion {
     silence: Silence,
     /// The latest cut.
     recovery: Recovery,
-    /// When the first packet of the latest burst of losses was sent.
-    burst_began: Instant,
-    /// When something last came back, or was sent while nothing was under way.
-    answered_at: Instant,
-    /// For how long nothing has come back that should have, at the last look.
-    gap: Duration,
+    gap: Gap,
     /// When the window or the pacer last held something back. Packets sent later prove nothing of the window.
     filled_at: Option<Instant>,
     carried: Carried,
@@ -111,9 +103,7 @@ impl Default for Congestion {
             is_thin: true,
             silence: Silence::default(),
             recovery: Recovery::default(),
-            burst_began: Instant::ZERO,
-            answered_at: Instant::ZERO,
-            gap: Duration::ZERO,
+            gap: Gap::default(),
             filled_at: None,
             carried: Carried::default(),
             uncut: 0.0,
@@ -159,16 +149,8 @@ impl Congestion {
         if self.rivalry.is_on() || self.rivalry.drained().is_some() || !self.delays.is_known() {
             return INITIAL;
         }
-        let spans = self.longest_without_queue() + self.gap.mul_f64(GAP_GAIN);
+        let spans = self.longest_without_queue() + self.gap.allowance();
         (self.carried.rate_max() * spans.as_secs_f64()).max(INITIAL)
-    }
-
-    /// For how long nothing has come back although it should have.
-    fn gap(&self, now: Instant) -> Duration {
-        if self.in_flight == 0 || !self.delays.is_known() {
-            return Duration::ZERO;
-        }
-        (now.since(self.answered_at)).saturating_sub(self.longest_without_queue())
     }
 
     /// A round trip as long as a path's own delay makes it.
@@ -191,9 +173,9 @@ impl Congestion {
         self.in_flight.saturating_sub(before) + bytes as u64 <= self.window()
     }
 
-    /// Whether only probes leave. A thin session goes on through a gap of less than [`GAP_MAX`].
+    /// Whether only probes leave. A thin session goes on through a short gap.
     fn is_silent(&self) -> bool {
-        let goes_on = self.is_thin && self.delays.is_known() && self.gap < GAP_MAX;
+        let goes_on = self.is_thin && self.delays.is_known() && self.gap.is_short();
         self.silence.is_on() && !goes_on
     }
 
@@ -242,12 +224,15 @@ impl Congestion {
         }
     }
 
-    /// So many bytes are to be sent, `live` of them of messages with a deadline. As long as that is little it is the application that limits
+    /// So many bytes are to be sent, `of_live` of them of messages with a deadline. As long as that is little it is the application that limits
     /// the session, and not the window.
-    pub(crate) fn set_waiting(&mut self, now: Instant, bytes: u64, live: u64) {
-        self.gap = self.gap(now);
-        let live_max = THIN.max(self.carried.rate_max() * THIN_LIVE);
-        self.is_thin = bytes.saturating_sub(live) as f64 <= THIN && bytes as f64 <= live_max;
+    pub(crate) fn set_waiting(&mut self, now: Instant, bytes: u64, of_live: u64) {
+        let is_awaited = self.in_flight > 0 && self.delays.is_known();
+        self.gap
+            .look(now, is_awaited.then(|| self.longest_without_queue()));
+        let live = THIN_LIVE + self.gap.leaves(now).as_secs_f64();
+        let live_max = THIN.max(self.carried.rate_max() * live);
+        self.is_thin = bytes.saturating_sub(of_live) as f64 <= THIN && bytes as f64 <= live_max;
     }
 
     /// Something waits to be sent and may not go yet.
@@ -267,8 +252,8 @@ impl Congestion {
         if self.is_idle && !self.silence.is_on() {
             self.window = self.window.max(INITIAL);
         }
-        if self.in_flight == 0 {
-            self.answered_at = now;
+        if self.in_flight == 0 && !self.silence.is_on() {
+            self.gap.begin_anew(now);
         }
         self.in_flight += bytes as u64;
         if self.in_flight as f64 + PACKET > self.filled_from() {
@@ -382,8 +367,7 @@ impl Congestion {
     /// Something has arrived. What the silence took says nothing of what is sent now, nor do round trips from before it: a path that was
     /// down may have come back by another way.
     fn end_silence(&mut self, now: Instant) {
-        self.answered_at = now;
-        self.gap = Duration::ZERO;
+        self.gap.on_answer(now, self.delays.smoothed());
         if !self.silence.is_on() {
             return;
         }
@@ -479,13 +463,8 @@ impl Congestion {
             return;
         }
         // A thin session does not cause what a burst takes of it, however much that is: it counts once.
-        let is_same_burst = self.is_thin
-            && sent_at >= self.burst_began
-            && sent_at.since(self.burst_began) <= self.burst_span();
-        if !is_same_burst {
-            self.burst_began = sent_at;
-            self.carried.on_lost();
-        }
+        let together = self.is_thin.then(|| self.burst_span());
+        self.carried.on_lost(sent_at, together.unwrap_or_default());
         // A small window is lost whole by a full queue, too.
         let is_gap = self.recovery.is_unanswered() && self.window >= INITIAL;
         if self.rivalry.is_on() && !is_gap {
