@@ -199,6 +199,15 @@ mod tests {
         }
     }
 
+    /// The search stopped where a symbol more began to save less, before what had been saved was worth what had been sent for it: nothing beyond the
+    /// deficit for 13 symbols that come to less.
+    #[test]
+    fn a_flight_that_pays_only_as_a_whole_is_found() {
+        let (flight, miss) = best_flight(15, even(0.4), 16.0, 128);
+        assert_eq!(flight, 28);
+        assert!(f64::from(flight) + 16.0 * miss < 15.0 + 16.0 * (1.0 - power(0.6, 15)));
+    }
+
     /// The binomial distribution in the mean over a beta distribution of the loss, by sums over many points of it.
     #[test]
     fn uneven_flights_are_binomial_ones_in_the_mean() {

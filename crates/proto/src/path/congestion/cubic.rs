@@ -5,8 +5,8 @@ use crate::time::Instant;
 
 /// RFC 9438 section 4.6: what is left after a congestion event.
 pub(super) const BETA: f64 = 0.7;
-/// Windows below this many packets fall to little more than a third of themselves (Reno's halve). TCP waits for timeouts there, which we do not need: with the same share left
-/// we would take a third more than it does, and with 0.4 below ten packets a fifth.
+/// Windows below this many packets fall to little more than a third of themselves (Reno's halve). TCP waits for timeouts there, which we do not need:
+/// with the same share left we would take a third more than it does, and with 0.4 below ten packets a fifth.
 const SMALL: f32 = 12.0;
 const BETA_SMALL: f64 = 0.36;
 /// RFC 9438 section 5.1: growth in packets per second cubed.

@@ -21,7 +21,7 @@ pub(super) struct Gap {
     answered_at: Instant,
     /// For how long nothing has come back that should have, at the last look.
     lasts: Duration,
-    /// When the latest gap ended, and how long nothing had come back then.
+    /// When the latest gap ended, and how long nothing had come back then, up to [`MAX`].
     ended_at: Option<Instant>,
     lasted: Duration,
 }
@@ -43,7 +43,8 @@ impl Gap {
     pub(super) fn on_answer(&mut self, now: Instant, round_trip: Duration) {
         if self.lasts > round_trip / 2 {
             self.ended_at = Some(now);
-            self.lasted = now.since(self.answered_at);
+            // What a longer one has left is mostly too late.
+            self.lasted = now.since(self.answered_at).min(MAX);
         }
         self.answered_at = now;
         self.lasts = Duration::ZERO;

@@ -49,8 +49,8 @@ const MINIMUM: f64 = 2.0 * PACKET;
 const PROBES: f64 = 4.0 * PACKET;
 /// A session for which no more waits than this is limited by its application: a game's, behind what an outage left. A download has more.
 const THIN: f64 = 2.0 * INITIAL;
-/// The same of what has or had a deadline, in seconds at the most that has come back lately, and beyond what a gap has left. A live stream makes what it makes, and a radio's
-/// jump of some tens of milliseconds leaves more than twenty packets of a fast one waiting.
+/// The same of what has or had a deadline, in seconds at the most that has come back lately, and beyond what a gap has left. A live stream makes
+/// what it makes, and a radio's jump of some tens of milliseconds leaves more than twenty packets of a fast one waiting.
 const THIN_LIVE: f64 = 0.05;
 /// While room is made, at least one packet of the largest size is under way.
 const ONE: f64 = 1500.0;
@@ -350,7 +350,7 @@ impl Congestion {
 
     pub(crate) fn on_acked(&mut self, now: Instant, sent_at: Instant, bytes: usize) {
         self.on_forgotten(bytes);
-        self.end_silence(now);
+        self.on_answer(now);
         self.carried.on_acked(bytes);
         // RFC 9002 section 7.8: a window that was not filled proves nothing.
         let was_filled = self.filled_at.is_some_and(|at| sent_at <= at);
@@ -364,9 +364,9 @@ impl Congestion {
         self.silence.on_acked(self.window);
     }
 
-    /// Something has arrived. What the silence took says nothing of what is sent now, nor do round trips from before it: a path that was
+    /// Something has arrived, which ends a gap or a silence. What a silence took says nothing of what is sent now, nor do round trips from before it: a path that was
     /// down may have come back by another way.
-    fn end_silence(&mut self, now: Instant) {
+    fn on_answer(&mut self, now: Instant) {
         self.gap.on_answer(now, self.delays.smoothed());
         if !self.silence.is_on() {
             return;
@@ -479,7 +479,7 @@ impl Congestion {
 
     /// A packet that was taken for lost arrived after all.
     pub(crate) fn on_spurious_loss(&mut self, now: Instant) {
-        self.end_silence(now);
+        self.on_answer(now);
         self.carried.on_spurious_loss();
     }
 

@@ -263,8 +263,8 @@ fn a_live_stream_that_a_jump_held_up_is_no_download() {
     }
 }
 
-/// What half a second of darkness had left of a live stream made it a download for as long as any of it waited (recorded Starlink with laser links, 6.4 Mbit/s:
-/// its window, found at the start, was two packets too small for it, and for 17 s a third was late).
+/// What half a second of darkness had left of a live stream made it a download for as long as any of it waited (recorded Starlink with laser links, 6.4
+/// Mbit/s: its window, found at the start, was two packets too small for it, and messages were late for 17 s).
 #[test]
 fn what_a_gap_has_left_makes_no_download() {
     let mut congestion = grown();
