@@ -446,6 +446,7 @@ impl ScheduleLoad {
             deadline,
             is_live: deadline != NO_DEADLINE,
             bytes: 1000,
+            needed_bytes: 1000,
         };
         self.schedule.push(StreamId(stream), entry);
     }

@@ -35,7 +35,12 @@ pub(crate) struct Flight {
 impl Flight {
     /// Whether its next symbol is only needed if others are lost.
     pub(crate) const fn is_next_redundant(&self) -> bool {
-        self.to_send <= self.redundant
+        self.needed() == 0
+    }
+
+    /// Symbols still to be sent that are needed even if none is lost.
+    pub(crate) const fn needed(&self) -> u16 {
+        self.to_send.saturating_sub(self.redundant)
     }
 
     /// When its next symbol may leave.
@@ -55,5 +60,28 @@ impl Flight {
         self.resumes_at = pauses.then_some(next);
         self.not_before = next;
         pauses
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec::Vec;
+
+    use super::*;
+
+    #[test]
+    fn the_last_symbols_of_a_flight_are_those_that_are_only_needed_if_others_are_lost() {
+        let mut flight = Flight {
+            to_send: 6,
+            redundant: 4,
+            ..Flight::default()
+        };
+        let mut needed = Vec::new();
+        while flight.to_send > 0 {
+            needed.push((flight.needed(), flight.is_next_redundant()));
+            flight.to_send -= 1;
+        }
+        assert_eq!(needed[..3], [(2, false), (1, false), (0, true)]);
+        assert!(needed[3..].iter().all(|at| *at == (0, true)));
     }
 }

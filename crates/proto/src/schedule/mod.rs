@@ -76,7 +76,8 @@ pub(crate) struct Schedule {
     /// Bytes to be sent for all entries, and for those that have a deadline.
     bytes: u64,
     urgent_bytes: u64,
-    /// The same for those that have one or had one, and missed it.
+    /// Of them, those that are needed even if none is lost; and of those, what is of entries that have a deadline or had one, and missed it.
+    needed_bytes: u64,
     live_bytes: u64,
 }
 
@@ -152,15 +153,16 @@ impl Schedule {
         let change = |count: &mut u64, by: u64| {
             *count = if is_added { *count + by } else { *count - by };
         };
-        let bytes = u64::from(entry.bytes);
+        let (bytes, needed) = (u64::from(entry.bytes), u64::from(entry.needed_bytes));
         change(&mut self.entries, 1);
         change(&mut self.blocks, u64::from(entry.item.is_block()));
         change(&mut self.bytes, bytes);
+        change(&mut self.needed_bytes, needed);
         if entry.deadline != NO_DEADLINE {
             change(&mut self.urgent_bytes, bytes);
         }
         if entry.is_live {
-            change(&mut self.live_bytes, bytes);
+            change(&mut self.live_bytes, needed);
         }
     }
 
@@ -173,9 +175,10 @@ impl Schedule {
         }
     }
 
-    /// Bytes to be sent, and those of them of messages that have or had a deadline.
-    pub(crate) const fn bytes(&self) -> (u64, u64) {
-        (self.bytes, self.live_bytes)
+    /// Bytes to be sent even if none is lost, and those of them of messages that have or had a deadline. (Redundancy is no more than the application
+    /// has said, however much of it waits.)
+    pub(crate) const fn needed_bytes(&self) -> (u64, u64) {
+        (self.needed_bytes, self.live_bytes)
     }
 
     /// Takes an entry out, if it is there.

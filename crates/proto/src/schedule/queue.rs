@@ -35,6 +35,8 @@ pub(crate) struct Entry {
     pub(crate) is_live: bool,
     /// About so many bytes are to be sent for it.
     pub(crate) bytes: u32,
+    /// Of them, those that are needed even if none is lost.
+    pub(crate) needed_bytes: u32,
 }
 
 impl Entry {

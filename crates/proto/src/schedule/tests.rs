@@ -13,6 +13,7 @@ fn entry(position: u64, importance: u8, deadline: Instant) -> Entry {
         deadline,
         is_live: deadline != NO_DEADLINE,
         bytes: 1000,
+        needed_bytes: 1000,
     }
 }
 
@@ -68,6 +69,30 @@ fn what_was_begun_goes_on_before_more_of_the_message_is_cut() {
     schedule.push(StreamId(0), block);
     assert_eq!(schedule.first().unwrap().1, block);
     assert!(schedule.has_blocks());
+}
+
+/// Copies that waited counted as what the application sends: a thin session was a download then, for a window of copies.
+#[test]
+fn redundancy_that_waits_is_not_what_the_application_sends() {
+    let mut schedule = Schedule::default();
+    schedule.open(StreamId(0), 1);
+    let flight = Entry {
+        bytes: 32_000,
+        needed_bytes: 4_000,
+        ..entry(1, 128, at(50))
+    };
+    let late = Entry {
+        needed_bytes: 0,
+        deadline: NO_DEADLINE,
+        ..entry(2, 128, at(50))
+    };
+    schedule.push(StreamId(0), flight);
+    schedule.push(StreamId(0), late);
+    schedule.push(StreamId(0), entry(3, 128, NO_DEADLINE));
+    assert_eq!(schedule.needed_bytes(), (5_000, 4_000));
+    assert_eq!(schedule.bytes_before(true), 32_000);
+    schedule.remove(StreamId(0), &flight);
+    assert_eq!(schedule.needed_bytes(), (1_000, 0));
 }
 
 #[test]

@@ -467,9 +467,10 @@ fn encode_preamble(preamble: &Preamble, out: &mut Vec<u8>) {
 
 /// The entry of a block of a message.
 pub(super) fn block_entry(message: &OutgoingMessage, block: &Block) -> crate::schedule::Entry {
-    let bytes = u32::from(block.flight.to_send) * block.symbols.symbol_len() as u32;
+    let symbol_len = block.symbols.symbol_len() as u32;
     let mut entry = crate::schedule::Entry {
-        bytes,
+        bytes: u32::from(block.flight.to_send) * symbol_len,
+        needed_bytes: u32::from(block.flight.needed()) * symbol_len,
         ..entry_of(message, Item::Block(block.number))
     };
     if block.flight.is_next_redundant() && entry.rank != NO_DEADLINE {

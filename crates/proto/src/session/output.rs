@@ -147,7 +147,7 @@ impl Session {
         let Some(size) = self.first_packet_len() else {
             return false;
         };
-        let (waiting, live) = self.traffic.schedule.bytes();
+        let (waiting, live) = self.traffic.schedule.needed_bytes();
         match self.path.may_send(now, size, waiting, live) {
             Ok(()) => {
                 self.traffic.awaits_budget = !has_budget;

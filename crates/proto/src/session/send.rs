@@ -342,6 +342,10 @@ pub(super) fn entry_of(message: &OutgoingMessage, item: Item) -> Entry {
     let deadline = deadline.unwrap_or(NO_DEADLINE);
     // Where the order is fixed, only position counts: what goes earlier would wait at the receiver.
     let is_ordered = message.delivery == Delivery::ReliableOrdered;
+    let bytes = match &message.body {
+        Body::Large(large) => large.uncut() as u32,
+        _ => message.len,
+    };
     Entry {
         unimportance: if is_ordered {
             0
@@ -358,10 +362,8 @@ pub(super) fn entry_of(message: &OutgoingMessage, item: Item) -> Entry {
         item,
         deadline,
         is_live: message.deadline.is_some(),
-        bytes: match &message.body {
-            Body::Large(large) => large.uncut() as u32,
-            _ => message.len,
-        },
+        bytes,
+        needed_bytes: bytes,
     }
 }
 
