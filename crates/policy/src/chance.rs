@@ -65,7 +65,7 @@ pub(crate) struct Losses {
 
 impl Losses {
     /// Probability that so many symbols all arrive. O(symbols) where losses are uneven.
-    fn all_arrive(self, symbols: u16) -> f64 {
+    pub(crate) fn all_arrive(self, symbols: u16) -> f64 {
         if self.uneven <= 0.0 {
             return power(1.0 - self.loss, u32::from(symbols));
         }

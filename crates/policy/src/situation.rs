@@ -2,6 +2,7 @@
 
 use core::time::Duration;
 
+use crate::chance::Losses;
 use crate::{Hurries, Price, chance};
 
 /// How losses depend on each other: bad moments, which last, take all symbols, as in the Gilbert model.
@@ -194,18 +195,25 @@ impl Situation {
 
 /// Correlations below this are not worth doing anything for.
 const NOTABLE: f32 = 0.15;
+/// Correlations above this are taken for it: one symbol says all of the others then.
+const SURE: f64 = 0.999;
 /// Symbols sent again are lost more often than others if they are by this share.
 const NOTABLY_MORE: f32 = 0.1;
 
 impl Burst {
-    /// Probability that so many symbols sent together are all lost, if one is with probability `loss`. 1 for none.
+    /// Probability that so many symbols sent together are all lost, if one is with probability `loss`. 1 for none. O(symbols).
+    ///
+    /// The share that is lost of what is sent together is a beta distribution's: between bursts that take all, and those in which each symbol is lost
+    /// as likely as the one after a lost one, of which sixteen next to never would be.
     #[must_use]
     pub fn all_lost(&self, loss: f64, symbols: u16) -> f64 {
-        let Some(others) = symbols.checked_sub(1) else {
-            return 1.0;
-        };
-        let next = loss + (1.0 - loss) * f64::from(self.correlation).clamp(0.0, 1.0);
-        loss * chance::power(next, u32::from(others))
+        let uneven = f64::from(self.correlation).clamp(0.0, SURE);
+        let arrival = 1.0 - loss;
+        Losses {
+            loss: arrival,
+            uneven,
+        }
+        .all_arrive(symbols)
     }
 
     /// Whether it makes a difference to what is best to send.

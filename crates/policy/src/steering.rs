@@ -32,13 +32,15 @@ const SEARCHED_EVERY: u16 = 4;
 const SEARCHED_FIRST: u32 = 32;
 /// What a seen miss adds to the logarithm of the correction; a message takes off the target's share of it.
 const GAIN: f32 = 0.15;
-/// Logarithms of the correction that chance explains: four misses more or less than the target, ..
-const CHANCE: f32 = 4.0 * GAIN;
-/// .. two where losses come in bursts, or flights lose unevenly (what is expected of what is bought is an approximation then), ..
-const CHANCE_BURSTY: f32 = 2.0 * GAIN;
-/// .. and, where they do not, as many deviations of the misses that the target allows of so many messages (Poisson): of a hundred, ten more or less
-/// are luck, and paying for it costs more than it saves when it turns.
+/// Logarithms of the correction that chance explains: two misses more or less than the target, ..
+const CHANCE: f32 = 2.0 * GAIN;
+/// .. and as many deviations of the misses that the target allows of so many messages (Poisson): of a hundred, ten more or less are luck, and paying
+/// for it costs more than it saves when it turns.
 const DEVIATIONS: f32 = 2.0;
+/// Where losses come in bursts, or flights lose unevenly, what is expected of what is bought is an approximation: one miss is chance, ..
+const CHANCE_BURSTY: f32 = GAIN;
+/// .. and each beyond that says so many times as much.
+const STEEPER_BURSTY: f32 = 3.0;
 /// More than so many are not allowed for: that the path has become another is to be noticed some time.
 const ALLOWED_MAX: f32 = 400.0;
 /// Octaves that the price falls by where messages need nothing that it buys. (Along expectations it would fall by [`STEP`], and all that it buys on
@@ -84,7 +86,17 @@ impl Steering {
     /// explains it.
     #[must_use]
     pub fn correction(&self, miss_target: f32) -> f32 {
-        self.correction_beyond(self.chance(miss_target))
+        correction_by(self.beyond(self.chance(miss_target)))
+    }
+
+    /// The same where what is expected is an approximation.
+    fn correction_of_approximation(&self) -> f32 {
+        let beyond = self.beyond(CHANCE_BURSTY);
+        correction_by(if beyond > 0.0 {
+            (STEEPER_BURSTY * beyond).min(MOST)
+        } else {
+            beyond
+        })
     }
 
     /// The logarithm of the correction that chance explains where losses are independent.
@@ -93,16 +105,12 @@ impl Steering {
         CHANCE.max(DEVIATIONS * GAIN * libm::sqrtf(allowed))
     }
 
-    fn correction_beyond(&self, chance: f32) -> f32 {
-        let beyond = if self.excess > 0.0 {
+    /// What is seen more or less than the target allows, beyond what chance explains.
+    fn beyond(&self, chance: f32) -> f32 {
+        if self.excess > 0.0 {
             (self.excess - chance).max(0.0)
         } else {
             (self.excess + chance).min(0.0)
-        };
-        if beyond == 0.0 {
-            1.0
-        } else {
-            libm::expf(beyond)
         }
     }
 
@@ -159,7 +167,7 @@ impl Steering {
         }
         let is_approximate = is_bursty || first.is_uneven();
         let correction = if is_approximate && of_nothing != Some(miss) {
-            self.correction_beyond(CHANCE_BURSTY)
+            self.correction_of_approximation()
         } else {
             exactly
         };
@@ -202,6 +210,11 @@ impl Steering {
             MOST + chance - f32::from(self.kept_below) / 1000.0,
         );
     }
+}
+
+/// The correction with this logarithm.
+fn correction_by(log: f32) -> f32 {
+    if log == 0.0 { 1.0 } else { libm::expf(log) }
 }
 
 /// What counts of an excess that may be `doubt` by chance: nothing up to that, all of it from twice that on. (Where prices mix, excesses are large,

@@ -298,12 +298,11 @@ impl State<'_> {
     /// What to send, by the tables; but in the only round without their steps of loss and price. (In the last of several it has to be what
     /// was reckoned with when the first began.)
     fn symbols(&self, rounds_left: u16) -> u16 {
-        let entry = grid::row(grid::price_index(self.price), rounds_left);
-        let symbols = u16::from(self.in_good.symbols[entry + place_of(self.situation.deficit)]);
-        if symbols == 0 || !self.is_alone(rounds_left) {
-            return symbols;
+        if self.is_alone(rounds_left) {
+            return self.alone().0;
         }
-        self.alone().0
+        let entry = grid::row(grid::price_index(self.price), rounds_left);
+        u16::from(self.in_good.symbols[entry + place_of(self.situation.deficit)])
     }
 
     /// Probability of a miss, whatever may happen to answers.
