@@ -1,10 +1,12 @@
 //! Look-ups and predictions, as a session makes them, and what it takes to build the tables of one k.
 
 use std::hint::black_box;
+use std::time::Duration;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use punctual_policy::{
-    Burst, Exact, Pangolin, Policy, Price, Situation, Steered, Steering, predict_miss,
+    Burst, Exact, Hurries, Hurry, Pangolin, Policy, Price, Situation, Steered, Steering, Timing,
+    predict_miss,
 };
 
 /// Situations over k 1..=16, losses 1..50 % and 1..=4 rounds, in no order that a processor could foresee.
@@ -68,6 +70,55 @@ fn lookups(criterion: &mut Criterion) {
     }
 }
 
+fn searches(criterion: &mut Criterion) {
+    let steered = Steered::new(1e-3).expect("in range");
+    steered.build_all();
+    let situations = situations();
+    let bursty = |situation: &Situation| Situation {
+        rounds_planned: 1,
+        rounds_left: 1,
+        deficit: situation.source_symbols,
+        burst: Burst {
+            correlation: 0.6,
+            lasts: Duration::from_millis(20),
+            ..situation.burst
+        },
+        timing: Timing {
+            time_left: Duration::from_millis(90),
+            slack: Duration::from_millis(50),
+            round_time: Duration::from_millis(70),
+            rtt: Duration::from_millis(60),
+            rtt_deviation: Duration::from_millis(3),
+        },
+        ..*situation
+    };
+    let chancy = |situation: &Situation| Situation {
+        rounds_planned: 1,
+        rounds_left: 1,
+        deficit: situation.source_symbols,
+        hurries: Hurries::one(Hurry {
+            more: 1,
+            wait: Duration::from_millis(40),
+            late: 0.05,
+            in_time: 0.85,
+        }),
+        ..*situation
+    };
+    for (name, of) in [
+        (
+            "last flights in bursts",
+            &bursty as &dyn Fn(&Situation) -> Situation,
+        ),
+        ("a last flight may be late", &chancy),
+    ] {
+        let situations: Vec<_> = situations.iter().map(of).collect();
+        let mut next = situations.iter().cycle();
+        criterion.bench_function(&format!("search/steered, {name}"), |bench| {
+            bench.iter(|| steered.decide(black_box(next.next().expect("endless"))));
+        });
+    }
+}
+
 fn steering(criterion: &mut Criterion) {
     let policy = Steered::new(1e-3).expect("in range");
     policy.build_all();
@@ -103,5 +154,5 @@ fn builds(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, lookups, steering, predictions, builds);
+criterion_group!(benches, lookups, searches, steering, predictions, builds);
 criterion_main!(benches);

@@ -19,6 +19,7 @@
 //!   get repair symbols only against what good moments lose.
 //! - One block never gets more than [`COST_CAP`] symbols for each of its own, and as many for the block.
 
+mod found;
 pub(crate) mod grid;
 mod pace;
 mod silence;
@@ -32,6 +33,7 @@ use crate::chance::Losses;
 use crate::error::checked_miss_target;
 use crate::limits::{FLIGHT_MAX, SOURCE_SYMBOLS_MAX};
 use crate::{Action, Burst, OutOfRange, Policy, Price, Situation, chance, stopgap};
+use found::FOUND;
 use grid::{DEFICITS, PRICES};
 use pace::Pace;
 use spacing::Task;
@@ -178,7 +180,8 @@ impl Steered {
     /// Tables stored so far, and the bytes of all of it.
     #[must_use]
     pub fn stored(&self) -> (usize, usize) {
-        SHELF.stored()
+        let (tables, bytes) = SHELF.stored();
+        (tables, bytes + size_of_val(&FOUND))
     }
 }
 
@@ -202,7 +205,7 @@ impl Policy for Steered {
             None => state.symbols_now(rounds_left, self.miss_target),
         };
         if symbols > 0 && rounds_left == 1 && state.is_bursty() {
-            let best = state.last_flight().best();
+            let best = FOUND.best(&state.last_flight(), situation.draw);
             return Action {
                 symbols: best.symbols,
                 together: best.together,
@@ -284,11 +287,16 @@ impl State<'_> {
 
     /// The flight, if none is to follow.
     fn last_flight(&self) -> Task {
+        let (loss, burst) = (
+            chance::loss_within_bounds(self.situation.loss_mean),
+            self.situation.burst,
+        );
         Task {
             deficit: self.situation.deficit,
             cap: cost_cap(self.situation),
-            loss: chance::loss_within_bounds(self.situation.loss_mean),
-            burst: self.situation.burst,
+            loss,
+            burst,
+            first_bad: spacing::first_bad(burst, loss),
             slack: self.situation.timing.slack,
             // Where only the feedback is missing, there is nothing to prevent.
             price: self.price.symbols() * (1.0 - f64::from(self.situation.answers.missing)),
@@ -344,18 +352,19 @@ impl State<'_> {
             return task.best().miss;
         }
         let between = u32::from(rounds - 1);
+        let stays_bad = task.bad_after_bad(wait);
+        let was_lost = Burst {
+            was_lost: true,
+            age: wait,
+            ..situation.burst
+        };
         let last = Task {
-            burst: Burst {
-                was_lost: true,
-                age: wait,
-                ..situation.burst
-            },
+            first_bad: spacing::first_bad(was_lost, task.loss),
             slack: (situation.timing.slack).saturating_sub(wait.saturating_mul(between)),
             ..task
         };
         let (bad, lost_when_good) = situation.burst.moments(task.loss);
-        let (first_bad, stays_bad) = task.bad_then_bad(wait);
-        let outlasted = first_bad * chance::power(stays_bad, between - 1) * last.best().miss;
+        let outlasted = task.first_bad * chance::power(stays_bad, between - 1) * last.best().miss;
         let without = self.miss(rounds, u16::from(situation.deficit));
         let lost_alone = (1.0 - bad) * lost_when_good / task.loss.max(f64::MIN_POSITIVE);
         outlasted + lost_alone * without

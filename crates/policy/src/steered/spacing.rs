@@ -27,9 +27,16 @@ pub(crate) struct Spread {
     pub(crate) symbols: u16,
     /// So many leave at once, and then none for the time of `spacing`.
     pub(crate) together: u16,
+    /// Moments that the slack is divided among; below 2 all leave together.
+    pub(crate) moments: u16,
     pub(crate) spacing: Duration,
     /// Probability that fewer than the deficit arrive.
     pub(crate) miss: f64,
+}
+
+/// Probability that now is a bad moment, by what was heard of last.
+pub(crate) fn first_bad(burst: Burst, loss: f64) -> f64 {
+    Moments::new(burst, loss).first_bad(&burst)
 }
 
 /// What a flight is to do.
@@ -39,7 +46,10 @@ pub(crate) struct Task {
     pub(crate) cap: u16,
     /// Loss of a symbol of which nothing else is known, 0..=1.
     pub(crate) loss: f64,
+    /// What was heard of last is in `first_bad`.
     pub(crate) burst: Burst,
+    /// Probability that now is a bad moment.
+    pub(crate) first_bad: f64,
     /// Time between the first and the last symbol, at most.
     pub(crate) slack: Duration,
     /// Symbols that a miss is worth.
@@ -47,9 +57,9 @@ pub(crate) struct Task {
 }
 
 impl Task {
-    /// The flight with the least symbols and misses. O(deficit x symbols) for each of some fifteen spacings.
+    /// The flight with the least symbols and misses. O(deficit x symbols) for each of some fifteen spacings: decisions look it up in `found.rs`.
     pub(crate) fn best(&self) -> Spread {
-        let mut best = self.best_at(1, Duration::ZERO, 1..=self.cap);
+        let mut best = self.best_at(1, 0, 1..=self.cap);
         let mut consider = |spread: Spread| {
             if self.value(&spread) + WORTH < self.value(&best) {
                 best = spread;
@@ -60,7 +70,7 @@ impl Task {
             if symbols > self.cap {
                 break;
             }
-            consider(self.best_at(1, self.spacing_of(symbols), 1..=symbols));
+            consider(self.best_at(1, symbols, 1..=symbols));
         }
         let all = u16::from(self.deficit);
         for moments in MOMENTS {
@@ -68,15 +78,14 @@ impl Task {
                 break;
             }
             let symbols = moments * all;
-            consider(self.best_at(all, self.spacing_of(moments), symbols..=symbols));
+            consider(self.best_at(all, moments, symbols..=symbols));
         }
         best
     }
 
-    /// Probability that the first moment is bad, and that one so long after a bad one is.
-    pub(crate) fn bad_then_bad(&self, after: Duration) -> (f64, f64) {
-        let moments = Moments::new(self);
-        (moments.first_bad(&self.burst), moments.after(after).0)
+    /// Probability that a moment so long after a bad one is bad.
+    pub(crate) fn bad_after_bad(&self, time: Duration) -> f64 {
+        Moments::new(self.burst, self.loss).after(time).0
     }
 
     /// Symbols and misses (in symbols) of a flight of so many, at its best spacing.
@@ -86,18 +95,21 @@ impl Task {
         }
         let all = u16::from(self.deficit);
         let at =
-            |together, spacing| self.value(&self.best_at(together, spacing, symbols..=symbols));
-        let apart = at(1, self.spacing_of(symbols.max(2)));
+            |together, moments| self.value(&self.best_at(together, moments, symbols..=symbols));
+        let apart = at(1, symbols.max(2));
         let by_all = if all > 1 && symbols > all {
-            at(all, self.spacing_of(symbols.div_ceil(all)))
+            at(all, symbols.div_ceil(all))
         } else {
             apart
         };
-        at(1, Duration::ZERO).min(apart).min(by_all)
+        at(1, 0).min(apart).min(by_all)
     }
 
-    /// The time between so many moments, at least 2: as far apart as helps, and the slack allows.
-    fn spacing_of(&self, moments: u16) -> Duration {
+    /// The time between so many moments: as far apart as helps, and the slack allows.
+    pub(super) fn spacing_of(&self, moments: u16) -> Duration {
+        if moments < 2 {
+            return Duration::ZERO;
+        }
         let far = self.burst.lasts.saturating_mul(INDEPENDENT);
         (self.slack / u32::from(moments - 1)).min(far)
     }
@@ -106,18 +118,13 @@ impl Task {
         f64::from(spread.symbols) + self.price * spread.miss
     }
 
-    /// The best number of symbols within `counts`, at least the deficit, of which so many leave together, at this spacing.
-    fn best_at(&self, together: u16, spacing: Duration, counts: RangeInclusive<u16>) -> Spread {
+    /// The best number of symbols within `counts`, at least the deficit, of which so many leave together, as far apart as so many moments are.
+    fn best_at(&self, together: u16, moments: u16, counts: RangeInclusive<u16>) -> Spread {
+        let spacing = self.spacing_of(moments);
         let needed = u16::from(self.deficit.clamp(1, SOURCE_SYMBOLS_MAX));
         let most = (*counts.end()).max(needed);
-        let moments = Moments::new(self);
-        let mut flight = Flight::new(
-            &moments,
-            spacing,
-            moments.first_bad(&self.burst),
-            needed,
-            most,
-        );
+        let path = Moments::new(self.burst, self.loss);
+        let mut flight = Flight::new(&path, spacing, self.first_bad, needed, most);
         let mut best: Option<Spread> = None;
         for symbols in 1..=most {
             flight.send((symbols - 1).is_multiple_of(together));
@@ -127,6 +134,7 @@ impl Task {
             let spread = Spread {
                 symbols,
                 together,
+                moments,
                 spacing,
                 miss: flight.miss(),
             };
@@ -140,6 +148,7 @@ impl Task {
         best.unwrap_or(Spread {
             symbols: needed,
             together,
+            moments,
             spacing,
             miss: 1.0,
         })
@@ -158,13 +167,13 @@ struct Moments {
 }
 
 impl Moments {
-    fn new(task: &Task) -> Self {
-        let (bad, lost_when_good) = task.burst.moments(task.loss);
+    fn new(burst: Burst, loss: f64) -> Self {
+        let (bad, lost_when_good) = burst.moments(loss);
         Self {
             bad,
             lost_when_good,
-            bad_when_lost: f64::from(task.burst.correlation).clamp(0.0, 1.0),
-            lasts: task.burst.lasts,
+            bad_when_lost: f64::from(burst.correlation).clamp(0.0, 1.0),
+            lasts: burst.lasts,
         }
     }
 
@@ -289,7 +298,8 @@ mod tests {
 
     #[test]
     fn counting_losses_is_counting_arrivals() {
-        let moments = Moments::new(&task(0.7, 8, 4000.0));
+        let task = task(0.7, 8, 4000.0);
+        let moments = Moments::new(task.burst, task.loss);
         let spacing = Duration::from_millis(3);
         for needed in [1, 4, 20, 60] {
             for beyond in [0, 1, 5, 30] {
@@ -313,18 +323,18 @@ mod tests {
     }
 
     fn task(correlation: f32, lasts_ms: u64, price: f64) -> Task {
+        let burst = Burst {
+            correlation,
+            lasts: Duration::from_millis(lasts_ms),
+            age: Duration::from_secs(9),
+            ..Burst::default()
+        };
         Task {
             deficit: 4,
             cap: 250,
             loss: 0.02,
-            burst: Burst {
-                correlation,
-                lasts: Duration::from_millis(lasts_ms),
-                again: 0.0,
-                uneven: 0.0,
-                was_lost: false,
-                age: Duration::from_secs(9),
-            },
+            burst,
+            first_bad: first_bad(burst, 0.02),
             slack: Duration::from_millis(400),
             price,
         }
@@ -338,7 +348,7 @@ mod tests {
         let best = bursty.best();
         assert!(best.miss < 1e-3 && best.symbols <= 8, "{best:?}");
         assert!(best.spacing >= Duration::from_millis(10), "{best:?}");
-        let together = bursty.best_at(1, Duration::ZERO, 1..=250);
+        let together = bursty.best_at(1, 0, 1..=250);
         assert!(
             together.miss > 1e-3 || together.symbols > 40,
             "{together:?}"
@@ -358,7 +368,7 @@ mod tests {
         assert_eq!(best.together, 2);
         let last = best.spacing * u32::from(best.symbols.div_ceil(best.together) - 1);
         assert!(last > Duration::from_millis(125), "{best:?}");
-        let one_by_one = outage.best_at(1, outage.spacing_of(best.symbols), 1..=best.symbols);
+        let one_by_one = outage.best_at(1, best.symbols, 1..=best.symbols);
         assert!(one_by_one.miss > 1.1 * best.miss, "{one_by_one:?} {best:?}");
         assert!(best.symbols <= 16, "{best:?}");
     }
