@@ -1,6 +1,6 @@
 //! Last flights in bursts that were found before: a table that is built on demand, since its axes are too many to build it ahead.
 //!
-//! To find one takes microseconds (`spacing.rs`), to look it up some nanoseconds. What is found is that of the nearest points of a grid, four or eight an octave,
+//! To find one takes microseconds (`spacing.rs`), to look it up some nanoseconds. What is found is that of the nearest points of a grid, up to sixteen an octave,
 //! drawn by the message so that they are right on average, as the losses of the other tables are; so it is the same whether it was found before or not.
 
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -14,15 +14,17 @@ const ROWS: usize = 1 << ROW_BITS;
 const ROW_BITS: u32 = 11;
 const IN_A_ROW: usize = 4;
 /// Bits of a key, and those of it that are kept with a flight: all that its row does not say.
-const KEY_BITS: u32 = 49;
+const KEY_BITS: u32 = 57;
 const TAG_BITS: u32 = KEY_BITS - ROW_BITS;
 /// Odd, so that keys stay apart (the golden ratio).
 const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
-/// Mantissa bits dropped for eight points an octave, and for four.
+/// Mantissa bits dropped for sixteen points an octave, for eight and for four.
+const SIXTEENTHS: u32 = 19;
 const EIGHTHS: u32 = 20;
 const QUARTERS: u32 = 21;
-/// Points of an axis.
-const POINTS: u32 = 128;
+/// Bits of a point of an axis.
+const AXIS_BITS: u32 = 9;
+const POINTS: u32 = 1 << AXIS_BITS;
 /// Correlations: so many points from 0 to 1.
 const CORRELATIONS: f32 = 64.0;
 
@@ -119,10 +121,10 @@ struct Point {
 }
 
 /// The axes: the logarithm to base 2 of the first point, and the bits that are dropped.
-const LOSS: (i32, u32) = (-15, EIGHTHS);
-const FIRST_BAD: (i32, u32) = (-31, QUARTERS);
+const LOSS: (i32, u32) = (-15, SIXTEENTHS);
+const FIRST_BAD: (i32, u32) = (-31, EIGHTHS);
 const BURSTS: (i32, u32) = (-12, QUARTERS);
-const PRICE: (i32, u32) = (-3, QUARTERS);
+const PRICE: (i32, u32) = (-3, SIXTEENTHS);
 
 impl Point {
     fn around(task: &Task, draw: u32) -> Self {
@@ -143,16 +145,13 @@ impl Point {
     }
 
     fn key(&self) -> u64 {
-        let axes = [
-            self.loss,
-            self.first_bad,
-            self.correlation,
-            self.bursts,
-            self.price,
-        ];
-        let low = u64::from(self.cap) << 6 | u64::from((self.deficit.max(1) - 1) & 63);
+        // 7, 8 and 6 bits, and those of the axes.
+        let low = u64::from(self.correlation) << 14
+            | u64::from(self.cap) << 6
+            | u64::from((self.deficit.max(1) - 1) & 63);
+        let axes = [self.bursts, self.loss, self.first_bad, self.price];
         axes.iter()
-            .fold(low, |key, axis| key << 7 | u64::from(*axis))
+            .fold(low, |key, axis| key << AXIS_BITS | u64::from(*axis))
     }
 
     fn find(&self) -> Flight {
