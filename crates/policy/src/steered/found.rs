@@ -8,6 +8,7 @@ use core::time::Duration;
 
 use super::spacing::Task;
 use crate::Burst;
+use crate::limits::SOURCE_SYMBOLS_MAX;
 
 /// Rows of flights that are remembered, and how many share a row: a new one is the first of its row, and the last is forgotten.
 const ROWS: usize = 1 << ROW_BITS;
@@ -27,6 +28,8 @@ const AXIS_BITS: u32 = 9;
 const POINTS: u32 = 1 << AXIS_BITS;
 /// Correlations: so many points from 0 to 1.
 const CORRELATIONS: f32 = 64.0;
+/// Bursts that the slack has room for, at most: more than the moments of all flights are apart make no difference.
+const BURSTS_MAX: f32 = 4096.0;
 
 /// Flights, each with the tag of its key in one word. 64 KB.
 pub(super) struct Found {
@@ -129,12 +132,12 @@ const PRICE: (i32, u32) = (-3, SIXTEENTHS);
 impl Point {
     fn around(task: &Task, draw: u32) -> Self {
         let slack = task.slack.as_secs_f32();
-        let bursts = slack / task.burst.lasts.as_secs_f32().max(1e-6);
+        let bursts = (slack / task.burst.lasts.as_secs_f32().max(1e-6)).min(BURSTS_MAX);
         let correlation = task.burst.correlation.clamp(0.0, 1.0) * CORRELATIONS;
         // Other bits for each, and others than those that the tables' losses are drawn with.
         let share = draw.rotate_left(6) as f32 / (u32::MAX as f32 + 1.0);
         Self {
-            deficit: task.deficit,
+            deficit: task.deficit.clamp(1, SOURCE_SYMBOLS_MAX),
             cap: task.cap.min(u16::from(u8::MAX)) as u8,
             loss: step(LOSS, task.loss as f32, draw),
             first_bad: step(FIRST_BAD, task.first_bad as f32, draw.rotate_left(12)),
@@ -148,7 +151,7 @@ impl Point {
         // 7, 8 and 6 bits, and those of the axes.
         let low = u64::from(self.correlation) << 14
             | u64::from(self.cap) << 6
-            | u64::from((self.deficit.max(1) - 1) & 63);
+            | u64::from(self.deficit - 1);
         let axes = [self.bursts, self.loss, self.first_bad, self.price];
         axes.iter()
             .fold(low, |key, axis| key << AXIS_BITS | u64::from(*axis))
@@ -257,6 +260,21 @@ mod tests {
                     }
                 }
             }
+        }
+    }
+
+    #[test]
+    fn no_task_is_too_large() {
+        for (deficit, slack) in [
+            (0, Duration::MAX),
+            (255, Duration::MAX),
+            (64, Duration::ZERO),
+        ] {
+            let large = Task {
+                slack,
+                ..task(1.0, f64::MAX, deficit, 0)
+            };
+            assert!(FOUND.best(&large, u32::MAX).symbols >= 1);
         }
     }
 
