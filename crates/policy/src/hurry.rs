@@ -115,13 +115,16 @@ impl Situation {
             let slack = self
                 .timing
                 .time_left
-                .saturating_sub(delays.one_way(share) + margin);
+                .saturating_sub(delays.one_way(share).saturating_add(margin));
             let wait = slack / u32::from(self.rounds_left.max(1));
             let late = delays.late_answers(wait);
             if wait.is_zero() || late >= LATE_MAX {
                 continue;
             }
-            let last = self.timing.time_left.saturating_sub(slack + margin);
+            let last = self
+                .timing
+                .time_left
+                .saturating_sub(slack.saturating_add(margin));
             *hurry = Hurry {
                 more: 1,
                 wait,

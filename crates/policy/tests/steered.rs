@@ -680,3 +680,66 @@ fn all_tables_are_small() {
     assert_eq!(tables, 53);
     assert!(bytes < 4_000_000, "{bytes}");
 }
+
+/// Goal: whatever a caller says of a path, it gets an answer.
+#[test]
+fn nothing_out_of_range_panics() {
+    let policy = steered(1e-3);
+    let numbers = [f32::NAN, -1.0, 0.0, 1e-30, 0.3, 1.0, f32::INFINITY];
+    let times = [Duration::ZERO, Duration::from_millis(50), Duration::MAX];
+    let mut random = 1_u64;
+    let mut pick = |of: usize| {
+        random = random
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        (random >> 33) as usize % of
+    };
+    for _ in 0..20_000 {
+        let situation = Situation {
+            source_symbols: [1, 4, 64, 255][pick(4)],
+            deficit: [0, 1, 3, 64, 255][pick(5)],
+            sent: [0, 0, 5, u16::MAX][pick(4)],
+            rounds_planned: [0, 1, 3, u16::MAX][pick(4)],
+            rounds_left: [0, 1, 1, 2, u16::MAX][pick(5)],
+            loss: numbers[pick(7)],
+            loss_mean: numbers[pick(7)],
+            burst: Burst {
+                correlation: numbers[pick(7)],
+                lasts: times[pick(3)],
+                again: numbers[pick(7)],
+                uneven: [0.0, 0.0, numbers[pick(7)]][pick(3)],
+                was_lost: pick(2) == 0,
+                age: times[pick(3)],
+            },
+            price: [None, Some(Price::LEAST), Some(Price::GREATEST)][pick(3)],
+            on_time: numbers[pick(7)],
+            last_chance: numbers[pick(7)],
+            answers: Answers {
+                unaccounted: [0, 2, u16::MAX][pick(3)],
+                missing: numbers[pick(7)],
+                lost: numbers[pick(7)],
+            },
+            hurries: Hurries::one(Hurry {
+                more: [0, 1, u16::MAX][pick(3)],
+                wait: times[pick(3)],
+                late: numbers[pick(7)],
+                in_time: numbers[pick(7)],
+            }),
+            draw: [0, 0x1234_5678, u32::MAX][pick(3)],
+            timing: Timing {
+                time_left: times[pick(3)],
+                slack: times[pick(3)],
+                round_time: times[pick(3)],
+                rtt: times[pick(3)],
+                rtt_deviation: times[pick(3)],
+            },
+        };
+        let action = policy.decide(&situation);
+        assert!(
+            action.symbols <= 255 || situation.deficit == 0,
+            "{action:?}"
+        );
+        let _ = policy.miss_at_price(&situation);
+        let _ = policy.worth(&situation, action.symbols);
+    }
+}

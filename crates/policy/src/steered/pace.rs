@@ -159,7 +159,10 @@ impl State<'_> {
             let value = is_compared.then(|| self.value(most, deficit));
             return pace(most, None, value.unwrap_or(0.0));
         }
-        let most_spare = situation.timing.rtt_deviation + Duration::from_millis(1);
+        let most_spare = situation
+            .timing
+            .rtt_deviation
+            .saturating_add(Duration::from_millis(1));
         let mut best = pace(most, None, f64::INFINITY);
         for rounds in (2..=most).rev() {
             let spare = (situation.timing.slack / u32::from(rounds - 1))
@@ -169,7 +172,11 @@ impl State<'_> {
             let sent_twice = LATE_ANSWERS * (1.0 - LATE_SAVED * waited) * f64::from(deficit);
             let value = self.value(rounds, deficit) + sent_twice;
             if value < best.value {
-                best = pace(rounds, Some(situation.timing.round_time + spare), value);
+                best = pace(
+                    rounds,
+                    Some(situation.timing.round_time.saturating_add(spare)),
+                    value,
+                );
             }
             // Fewer rounds wait no longer, and cost no less.
             if spare == most_spare {
