@@ -364,8 +364,8 @@ impl Congestion {
         self.silence.on_acked(self.window);
     }
 
-    /// Something has arrived, which ends a gap or a silence. What a silence took says nothing of what is sent now, nor do round trips from before it: a path that was
-    /// down may have come back by another way.
+    /// Something has arrived, which ends a gap or a silence. What a silence took says nothing of what is sent now, nor do round trips from before it:
+    /// a path that was down may have come back by another way.
     fn on_answer(&mut self, now: Instant) {
         self.gap.on_answer(now, self.delays.smoothed());
         if !self.silence.is_on() {
