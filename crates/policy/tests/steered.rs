@@ -687,13 +687,8 @@ fn nothing_out_of_range_panics() {
     let policy = steered(1e-3);
     let numbers = [f32::NAN, -1.0, 0.0, 1e-30, 0.3, 1.0, f32::INFINITY];
     let times = [Duration::ZERO, Duration::from_millis(50), Duration::MAX];
-    let mut random = 1_u64;
-    let mut pick = |of: usize| {
-        random = random
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1);
-        (random >> 33) as usize % of
-    };
+    let mut random = Random(1);
+    let mut pick = |of: usize| (random.unit() * of as f64) as usize;
     for _ in 0..20_000 {
         let situation = Situation {
             source_symbols: [1, 4, 64, 255][pick(4)],

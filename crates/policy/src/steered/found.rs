@@ -7,8 +7,8 @@ use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use core::time::Duration;
 
 use super::spacing::Task;
-use crate::Burst;
 use crate::limits::SOURCE_SYMBOLS_MAX;
+use crate::{Action, Burst};
 
 /// Rows of flights that are remembered, and how many share a row: a new one is the first of its row, and the last is forgotten.
 const ROWS: usize = 1 << ROW_BITS;
@@ -39,14 +39,6 @@ pub(super) struct Found {
 /// Those of the process: constants of nature, as the tables are.
 pub(super) static FOUND: Found = Found::new();
 
-/// What to send.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Choice {
-    pub(super) symbols: u16,
-    pub(super) together: u16,
-    pub(super) spacing: Duration,
-}
-
 impl Found {
     const fn new() -> Self {
         Self {
@@ -55,7 +47,7 @@ impl Found {
     }
 
     /// The flight with the least symbols and misses, by the points around the task. O(1) if it was found before.
-    pub(super) fn best(&self, task: &Task, draw: u32) -> Choice {
+    pub(super) fn best(&self, task: &Task, draw: u32) -> Action {
         let point = Point::around(task, draw);
         let spread = point.key().wrapping_mul(SPREAD) & ((1 << KEY_BITS) - 1);
         let tag = spread & ((1 << TAG_BITS) - 1);
@@ -102,11 +94,12 @@ impl Flight {
         }
     }
 
-    fn of(self, task: &Task) -> Choice {
-        Choice {
+    fn of(self, task: &Task) -> Action {
+        Action {
             symbols: self.symbols.into(),
             together: if self.by_all { task.deficit.into() } else { 1 },
             spacing: task.spacing_of(self.moments.into()),
+            look_again: None,
         }
     }
 }

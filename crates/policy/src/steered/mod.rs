@@ -205,12 +205,9 @@ impl Policy for Steered {
             None => state.symbols_now(rounds_left, self.miss_target),
         };
         if symbols > 0 && rounds_left == 1 && state.is_bursty() {
-            let best = FOUND.best(&state.last_flight(), situation.draw);
             return Action {
-                symbols: best.symbols,
-                together: best.together,
-                spacing: best.spacing,
                 look_again,
+                ..FOUND.best(&state.last_flight(), situation.draw)
             };
         }
         Action {

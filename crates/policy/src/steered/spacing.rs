@@ -25,11 +25,10 @@ const MOMENTS: [u16; 5] = [2, 3, 4, 6, 8];
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Spread {
     pub(crate) symbols: u16,
-    /// So many leave at once, and then none for the time of `spacing`.
+    /// So many leave at once, and then none until the next moment.
     pub(crate) together: u16,
-    /// Moments that the slack is divided among; below 2 all leave together.
+    /// Moments that the slack is divided among ([`Task::spacing_of`]); below 2 all leave together.
     pub(crate) moments: u16,
-    pub(crate) spacing: Duration,
     /// Probability that fewer than the deficit arrive.
     pub(crate) miss: f64,
 }
@@ -135,7 +134,6 @@ impl Task {
                 symbols,
                 together,
                 moments,
-                spacing,
                 miss: flight.miss(),
             };
             if best.is_none_or(|best| self.value(&spread) < self.value(&best)) {
@@ -149,7 +147,6 @@ impl Task {
             symbols: needed,
             together,
             moments,
-            spacing,
             miss: 1.0,
         })
     }
@@ -347,7 +344,10 @@ mod tests {
         let bursty = task(0.98, 5, 4000.0);
         let best = bursty.best();
         assert!(best.miss < 1e-3 && best.symbols <= 8, "{best:?}");
-        assert!(best.spacing >= Duration::from_millis(10), "{best:?}");
+        assert!(
+            bursty.spacing_of(best.moments) >= Duration::from_millis(10),
+            "{best:?}"
+        );
         let together = bursty.best_at(1, 0, 1..=250);
         assert!(
             together.miss > 1e-3 || together.symbols > 40,
@@ -366,7 +366,8 @@ mod tests {
         };
         let best = outage.best();
         assert_eq!(best.together, 2);
-        let last = best.spacing * u32::from(best.symbols.div_ceil(best.together) - 1);
+        let last =
+            outage.spacing_of(best.moments) * u32::from(best.symbols.div_ceil(best.together) - 1);
         assert!(last > Duration::from_millis(125), "{best:?}");
         let one_by_one = outage.best_at(1, best.symbols, 1..=best.symbols);
         assert!(one_by_one.miss > 1.1 * best.miss, "{one_by_one:?} {best:?}");
@@ -376,7 +377,7 @@ mod tests {
     #[test]
     fn independent_losses_are_not_spread() {
         let best = task(0.0, 0, 4000.0).best();
-        assert_eq!(best.spacing, Duration::ZERO);
+        assert_eq!(best.moments, 0);
         let mut missed = 0.0;
         chance::arrivals_below(best.symbols, 0.98, 4, |_, probability| {
             missed += probability;
@@ -387,6 +388,6 @@ mod tests {
     #[test]
     fn a_worthless_miss_gets_the_deficit() {
         let best = task(0.9, 20, 1.0).best();
-        assert_eq!((best.symbols, best.spacing), (4, Duration::ZERO));
+        assert_eq!((best.symbols, best.moments), (4, 0));
     }
 }
