@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use punctual_policy::{
-    Burst, Exact, Hurries, Hurry, Pangolin, Policy, Price, Situation, Steered, Steering, Timing,
-    predict_miss,
+    Answers, Burst, Exact, Hurries, Hurry, Pangolin, Policy, Price, Situation, Steered, Steering,
+    Timing, predict_miss,
 };
 
 /// Situations over k 1..=16, losses 1..50 % and 1..=4 rounds, in no order that a processor could foresee.
@@ -104,12 +104,23 @@ fn searches(criterion: &mut Criterion) {
         }),
         ..*situation
     };
+    let silent = |situation: &Situation| Situation {
+        sent: u16::from(situation.source_symbols),
+        deficit: situation.source_symbols,
+        answers: Answers {
+            unaccounted: u16::from(situation.source_symbols),
+            missing: 0.4,
+            ..Answers::default()
+        },
+        ..*situation
+    };
     for (name, of) in [
         (
             "last flights in bursts",
             &bursty as &dyn Fn(&Situation) -> Situation,
         ),
         ("a last flight may be late", &chancy),
+        ("after a silence", &silent),
     ] {
         let situations: Vec<_> = situations.iter().map(of).collect();
         let mut next = situations.iter().cycle();

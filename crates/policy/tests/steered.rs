@@ -627,7 +627,7 @@ fn a_flight_that_may_be_late_is_reckoned_with() {
                 round_time: Duration::from_millis(160),
                 ..Timing::default()
             },
-            price: Some(Price::from_log2(8.0)),
+            price: Some(Price::from_log2(7.0)),
             ..Situation::first(deficit, 1, 0.02)
         };
         let miss = policy.miss_at_price(&situation).expect("there are tables");

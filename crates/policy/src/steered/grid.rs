@@ -5,7 +5,6 @@
 //! which do not, are drawn from the two points around them.
 
 use crate::Price;
-#[cfg(any(test, feature = "solve"))]
 use crate::limits::LOSS_MAX;
 
 /// Losses: four an octave, from 2^-14 to one half. Below one in 16,384, no round but the last has anything to decide.
@@ -48,7 +47,6 @@ pub(crate) fn lower_and_upper(loss: f32) -> ([u32; 2], f32) {
 }
 
 /// The loss of a point.
-#[cfg(any(test, feature = "solve"))]
 pub(crate) fn loss_at(index: usize) -> f64 {
     let loss = f32::from_bits((FIRST_QUARTER + index as u32) << QUARTER_SHIFT);
     f64::from(loss).min(LOSS_MAX)

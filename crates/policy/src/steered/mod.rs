@@ -19,8 +19,10 @@
 //!   get repair symbols only against what good moments lose.
 //! - One block never gets more than [`COST_CAP`] symbols for each of its own, and as many for the block.
 
+mod chances;
 mod found;
 pub(crate) mod grid;
+mod memo;
 mod pace;
 mod silence;
 mod spacing;
@@ -33,9 +35,11 @@ use crate::chance::Losses;
 use crate::error::checked_miss_target;
 use crate::limits::{FLIGHT_MAX, SOURCE_SYMBOLS_MAX};
 use crate::{Action, Burst, OutOfRange, Policy, Price, Situation, chance, stopgap};
+use chances::CHANCES;
 use found::FOUND;
 use grid::{DEFICITS, PRICES};
 use pace::Pace;
+use silence::SILENCES;
 use spacing::Task;
 use tables::{PriceTable, SHELF};
 pub use without::{Part, Without};
@@ -181,7 +185,8 @@ impl Steered {
     #[must_use]
     pub fn stored(&self) -> (usize, usize) {
         let (tables, bytes) = SHELF.stored();
-        (tables, bytes + size_of_val(&FOUND))
+        let found = size_of_val(&FOUND) + size_of_val(&CHANCES) + size_of_val(&SILENCES);
+        (tables, bytes + found)
     }
 }
 
@@ -207,7 +212,7 @@ impl Policy for Steered {
         if symbols > 0 && rounds_left == 1 && state.is_bursty() {
             return Action {
                 look_again,
-                ..FOUND.best(&state.last_flight(), situation.draw)
+                ..found::best(&state.last_flight(), situation.draw)
             };
         }
         Action {
@@ -245,7 +250,9 @@ impl Policy for Steered {
         if upper == 0.0 || is_only || situation.is_bursty() {
             return miss(situation.draw);
         }
-        let [low, high] = draws.map(miss);
+        // (What else is drawn has other bits.)
+        let others = situation.draw & !draws[0];
+        let [low, high] = draws.map(|draw| miss(others | draw));
         Some(low? + upper * (high? - low?))
     }
 }

@@ -1,12 +1,11 @@
 //! How many rounds to make of the time that is left, and how long each then waits for answers (research/fec.md, E4).
 
-use core::ops::RangeInclusive;
 use core::time::Duration;
 
-use super::grid::DEFICITS;
+use super::State;
+use super::chances::Chance;
 use super::grid::ROUNDS;
-use super::{State, cost_cap};
-use crate::{Hurry, chance};
+use crate::Hurry;
 
 /// Share of answers that take longer than the round time, by its definition (a 99 % quantile).
 const LATE_ANSWERS: f64 = 0.01;
@@ -25,16 +24,6 @@ pub(super) struct Pace {
     pub(super) chance: Option<Chance>,
     /// Symbols and misses that come of it.
     value: f64,
-}
-
-/// A flight after which the last one may be late.
-#[derive(Clone, Copy)]
-pub(super) struct Chance {
-    pub(super) symbols: u16,
-    /// Probability of a miss if all answers come.
-    pub(super) miss: f64,
-    /// Probability that the last flight is in time.
-    pub(super) in_time: f64,
 }
 
 impl State<'_> {
@@ -61,8 +50,7 @@ impl State<'_> {
         let deficit = u16::from(self.situation.deficit);
         let rounds = self.situation.rounds_left.saturating_add(hurry.more);
         let (value, chance) = if hurry.is_chancy() {
-            let most = cost_cap(self.situation);
-            let (value, chance) = self.by_chance(rounds, f64::from(hurry.in_time), 1..=most);
+            let (value, chance) = self.best_chance(rounds, hurry.in_time);
             (value, Some(chance))
         } else {
             (self.value(rounds, deficit), None)
@@ -74,67 +62,6 @@ impl State<'_> {
             chance,
             value: value + f64::from(hurry.late) * f64::from(deficit),
         }
-    }
-
-    /// Symbols and misses, and the best flight now of so many symbols, at least the deficit, where of `rounds` (at least 2) the last flight
-    /// arrives in time with this probability.
-    ///
-    /// What follows goes on as the tables say, and misses as often more as the last flight would have saved what the one before it has
-    /// not. O(deficit x symbols).
-    pub(super) fn by_chance(
-        &self,
-        rounds: u16,
-        in_time: f64,
-        counts: RangeInclusive<u16>,
-    ) -> (f64, Chance) {
-        const STATES: usize = DEFICITS + 1;
-        let state = State {
-            price: self.full_price,
-            ..*self
-        };
-        let price = state.value(0, 1);
-        let deficit = usize::from(self.situation.deficit).min(DEFICITS);
-        let loss = chance::loss_within_bounds(self.situation.loss_mean);
-        let (bad, lost) = self.situation.burst.moments(loss);
-        // What follows, and how often it misses, by what is still missing after the symbols so far.
-        let (mut value, mut miss) = ([0.0; STATES], [0.0; STATES]);
-        for left in 1..=deficit {
-            let after = state.miss(rounds - 1, left as u16);
-            let before = match rounds - 2 {
-                0 => 1.0,
-                rounds => state.miss(rounds, left as u16),
-            };
-            let more = (1.0 - in_time) * (before - after).max(0.0);
-            miss[left] = after + more;
-            value[left] = state.value(rounds - 1, left as u16) + price * more;
-        }
-        let (value_if_bad, miss_if_bad) = (value[deficit], miss[deficit]);
-        let mut best = (
-            f64::INFINITY,
-            Chance {
-                symbols: 0,
-                miss: 1.0,
-                in_time,
-            },
-        );
-        for symbols in 1..=*counts.end() {
-            for left in (1..=deficit).rev() {
-                value[left] = (1.0 - lost) * value[left - 1] + lost * value[left];
-                miss[left] = (1.0 - lost) * miss[left - 1] + lost * miss[left];
-            }
-            let follows = bad * value_if_bad + (1.0 - bad) * value[deficit];
-            let worth = f64::from(symbols) + follows;
-            let is_asked = symbols >= *counts.start() && usize::from(symbols) >= deficit;
-            if is_asked && worth < best.0 {
-                let miss = bad * miss_if_bad + (1.0 - bad) * miss[deficit];
-                best.0 = worth;
-                (best.1.symbols, best.1.miss) = (symbols, miss);
-            }
-            if f64::from(symbols) >= best.0 {
-                break;
-            }
-        }
-        best
     }
 
     /// The same where every round waits for its round time at least.

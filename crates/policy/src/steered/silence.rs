@@ -1,7 +1,8 @@
 //! Silence: what to send when nobody has answered, and what becomes of messages whose answers are lost (research/fec.md, E3).
 
 use super::State;
-use super::grid::DEFICITS;
+use super::grid::{self, DEFICITS, ROUNDS};
+use super::memo::{Axis, Memo, key};
 use crate::limits::FLIGHT_MAX;
 use crate::{Answers, Price, Situation, chance, only_answers_missing};
 
@@ -14,6 +15,17 @@ const DOUBTFUL: f32 = 0.1;
 /// With more rounds, what a lost answer leads to is below all targets.
 const ROUNDS_MAX: u16 = 4;
 
+/// Larger deficits, and more symbols that nobody answered for, are reckoned each time.
+const DEFICIT_MAX: u8 = 32;
+const UNACCOUNTED_MAX: u16 = 63;
+/// Points of the probability that all is lost.
+const ALL_LOST: Axis = Axis::new(-14, 8, 7);
+/// Bits of a key: losses, prices, rounds, deficits, symbols that nobody answered for, and that probability.
+const KEY_BITS: u32 = 6 + 5 + 3 + 5 + 6 + 7;
+
+/// What is sent in a silence, and one more; as of all of the process.
+pub(super) static SILENCES: Memo<KEY_BITS> = Memo::new();
+
 impl Situation {
     /// Whether what is expected takes more than to look it up: losses come in bursts, answers are lost, or a round may be hurried.
     pub(crate) fn is_intricate(&self) -> bool {
@@ -21,6 +33,11 @@ impl Situation {
             || self.loss_again().is_some()
             || self.loses_answers(self.rounds_left)
             || self.may_hurry()
+    }
+
+    /// Whether the tables for what is sent now are those of its loss, and not of what is sent again.
+    pub(super) fn is_by_its_loss(&self) -> bool {
+        self.sent == 0 || self.loss_again().is_none()
     }
 
     fn loses_answers(&self, rounds: u16) -> bool {
@@ -68,11 +85,53 @@ impl State<'_> {
         best.max(doubted.best_in_silence(rounds_left).min(deficit))
     }
 
-    /// What to send when nobody has answered for some symbols, neither for them nor for anything after them: least a + E V(..), where
-    /// all of them are lost, or their answer is and each has arrived as likely as ever.
-    ///
-    /// O(deficit x (unaccounted + symbols sent)); only after a silence, so not on the path of every packet.
+    /// What to send when nobody has answered for some symbols, neither for them nor for anything after them, by the points around the situation, which the
+    /// message draws. O(1) if it was reckoned before.
     fn best_in_silence(&self, rounds_left: u16) -> u16 {
+        let situation = self.situation;
+        let Answers {
+            unaccounted,
+            missing,
+            ..
+        } = situation.answers;
+        let is_seldom = situation.deficit > DEFICIT_MAX || unaccounted > UNACCOUNTED_MAX;
+        if is_seldom || !situation.is_by_its_loss() {
+            return self.reckon_in_silence(rounds_left);
+        }
+        let loss = grid::loss_index(situation.loss_mean, situation.draw);
+        let rounds = rounds_left.clamp(1, ROUNDS as u16);
+        let deficit = situation.deficit.max(1);
+        let all_lost = ALL_LOST.point(1.0 - missing, situation.draw);
+        let axes = [
+            (loss as u64, 6),
+            (grid::price_index(self.price) as u64, 5),
+            (u64::from(rounds - 1), 3),
+            (u64::from(deficit - 1), 5),
+            (u64::from(unaccounted), 6),
+            (u64::from(all_lost), 7),
+        ];
+        let kept = SILENCES.get(key(&axes), || {
+            let situation = Situation {
+                loss_mean: grid::loss_at(loss) as f32,
+                deficit,
+                answers: Answers {
+                    missing: 1.0 - ALL_LOST.value(all_lost).min(1.0),
+                    ..situation.answers
+                },
+                ..*situation
+            };
+            let state = State {
+                situation: &situation,
+                ..*self
+            };
+            u64::from(state.reckon_in_silence(rounds)) + 1
+        });
+        (kept - 1) as u16
+    }
+
+    /// The same, whether it was reckoned before or not: least a + E V(..), where all of them are lost, or their answer is and each has arrived as likely as
+    /// ever. O(deficit x (unaccounted + symbols sent)).
+    fn reckon_in_silence(&self, rounds_left: u16) -> u16 {
         const STATES: usize = DEFICITS + 1;
         let deficit = usize::from(self.situation.deficit).min(DEFICITS);
         let loss = chance::loss_within_bounds(self.situation.loss_mean);
@@ -225,5 +284,67 @@ impl State<'_> {
             silent *= 1.0 - answered;
         }
         miss
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Steered;
+
+    /// What is looked up is what is reckoned at a point around the situation: on average over the points, about as many symbols as without a grid.
+    #[test]
+    fn what_is_looked_up_is_about_what_is_reckoned() {
+        let policy = Steered::new(1e-3).expect("in range");
+        policy.build_all();
+        let (mut looked_up, mut reckoned) = (0, 0);
+        let mut random = 7_u64;
+        for _ in 0..20_000 {
+            random = random
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            let pick = |shift: u32, of: u64| random >> shift & (of - 1);
+            let source_symbols = 1 + pick(20, 32) as u8;
+            let situation = Situation {
+                sent: source_symbols.into(),
+                rounds_left: 1 + pick(26, 4) as u16,
+                answers: Answers {
+                    unaccounted: source_symbols.into(),
+                    missing: pick(30, 256) as f32 / 255.0,
+                    ..Answers::default()
+                },
+                price: Some(Price::from_log2(pick(40, 16) as f32)),
+                draw: (random >> 32) as u32,
+                ..Situation::first(source_symbols, 5, 0.01 + pick(50, 32) as f32 / 100.0)
+            };
+            let state = policy.state(&situation).expect("tables are built");
+            let best = state.best_in_silence(situation.rounds_left);
+            assert_eq!(best, state.best_in_silence(situation.rounds_left));
+            looked_up += u32::from(best);
+            reckoned += u32::from(state.reckon_in_silence(situation.rounds_left));
+        }
+        let ratio = f64::from(looked_up) / f64::from(reckoned);
+        assert!((ratio - 1.0).abs() < 0.01, "{looked_up} {reckoned}");
+    }
+
+    #[test]
+    fn nothing_is_sent_where_only_the_answers_are_missing() {
+        let policy = Steered::new(1e-3).expect("in range");
+        policy.build_all();
+        for (missing, is_sent) in [(1.0, false), (0.0, true)] {
+            let situation = Situation {
+                sent: 4,
+                rounds_left: 1,
+                answers: Answers {
+                    unaccounted: 4,
+                    missing,
+                    ..Answers::default()
+                },
+                price: Some(Price::from_log2(8.0)),
+                ..Situation::first(4, 2, 1e-5)
+            };
+            let state = policy.state(&situation).expect("tables are built");
+            assert_eq!(state.best_in_silence(1) > 0, is_sent, "{missing}");
+        }
     }
 }

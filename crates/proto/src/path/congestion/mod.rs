@@ -54,8 +54,10 @@ const THIN: f64 = 2.0 * INITIAL;
 const THIN_LIVE: f64 = 0.05;
 /// While room is made, at least one packet of the largest size is under way.
 const ONE: f64 = 1500.0;
-/// Windows a round trip at which packets leave: enough to double, enough to rise, and as RFC 9002 section 7.7 has it.
+/// Windows a round trip at which packets leave: enough to double, as Copa has it (section 2.1) where the application limits what leaves, enough to rise,
+/// and as RFC 9002 section 7.7 has it.
 const START_GAIN: f64 = 2.0;
+const THIN_GAIN: f64 = 2.0;
 const COPA_GAIN: f64 = 1.1;
 const COMPETING_GAIN: f64 = 1.25;
 /// What may leave back to back while the window is in use: two packets.
@@ -204,6 +206,8 @@ impl Congestion {
             START_GAIN
         } else if self.rivalry.is_on() {
             COMPETING_GAIN
+        } else if self.is_thin {
+            THIN_GAIN
         } else {
             COPA_GAIN
         };

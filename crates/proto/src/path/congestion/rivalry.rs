@@ -4,7 +4,7 @@
 //! With three additions, for Copa's oscillation is not always that regular, and flows that compete with each other fill the queue
 //! themselves and would do so for ever. Before a flow competes it makes room: it sends less than what the path carries
 //! without a queue, for some round trips, and if the queue empties, nobody else is there. While it competes it does so
-//! again from time to time. And when the least round trip was not seen for some seconds, it looks for it (as BBR does), since a
+//! again from time to time. And when the least round trip was not seen for some seconds, it looks for it (as BBR does; thin sessions do not), since a
 //! flow that came late, or all of them together after a while, would take a standing queue for a part of the path.
 //!
 //! It helps when all make room at once. So the flows of an endpoint do so when its clock shows a multiple of [`BEAT`], and others
@@ -88,8 +88,9 @@ impl Rivalry {
 
     /// A round trip was seen: whether competition, or making room, began or ended with it.
     ///
-    /// A thin session has its share, and fills no queue. It makes no room to find out why the path is slow, and what the path itself varies by
-    /// is no rival's queue to it. (To a download it may be: what it takes for the path's own can be its rivals'.)
+    /// A thin session has its share, and fills no queue. It makes no room to find out why the path is slow or whether it has become another (ten packets for
+    /// three round trips left a live stream late for seconds where a satellite had handed over to a farther one), and what the path itself varies by is no
+    /// rival's queue to it. (To a download it may be: what it takes for the path's own can be its rivals'.)
     pub(super) fn on_rtt(
         &mut self,
         now: Instant,
@@ -134,10 +135,12 @@ impl Rivalry {
             if now.since(self.drained_at) >= INTERVAL && (is_beat || falls) {
                 self.begin_drain(now, LATER.0, LATER.1 * share * window, delays);
             }
+        } else if is_thin {
+            return false;
         } else if is_beat && delays.is_least_stale(now) && now.since(self.drained_at) > BEAT / 2 {
             self.begin_drain(now, LOOK.0, LOOK.1 * share * window, delays);
             self.is_look = true;
-        } else if !is_thin && now.since(self.empty_at) > delays.smoothed() * PATIENCE {
+        } else if now.since(self.empty_at) > delays.smoothed() * PATIENCE {
             self.begin_drain(now, FIRST.0, FIRST.1 * share * window, delays);
         }
         false
