@@ -71,6 +71,7 @@ impl State<'_> {
         let in_time = 1.0 - f64::from(LATE.value(point.late).min(1.0));
         let kept = CHANCES.get(point.key(), || {
             let situation = Situation {
+                deficit: point.deficit,
                 loss_mean: grid::loss_at(point.loss) as f32,
                 burst: Burst {
                     correlation: point.correlation as f32 / CORRELATIONS,

@@ -27,7 +27,7 @@ impl<const KEY_BITS: u32> Memo<KEY_BITS> {
         }
     }
 
-    /// What is reckoned of this key, which must not be 0. O(1) if it was before.
+    /// What is reckoned of this key: anything of so many bits but 0. O(1) if it was before.
     pub(super) fn get(&self, key: u64, reckon: impl FnOnce() -> u64) -> u64 {
         debug_assert!(key >> KEY_BITS == 0, "{key:#x}");
         let spread = key.wrapping_mul(SPREAD) & ((1 << KEY_BITS) - 1);
