@@ -6,7 +6,7 @@ use super::Rule;
 use super::trellis::{Game, Trellis};
 use crate::limits::SOURCE_SYMBOLS_MAX;
 use crate::steered::grid::{self, DEFICITS, PRICES, ROUNDS};
-use crate::steered::tables::{ENTRIES, PriceTable};
+use crate::steered::tables::{ENTRIES, PriceTable, upper_half};
 
 /// Solves all prices for this loss: about 2 ms, 28 games of 8 rounds.
 pub(crate) fn price_table(loss: f64) -> PriceTable {
@@ -38,9 +38,4 @@ pub(crate) fn price_table(loss: f64) -> PriceTable {
         miss: miss.into(),
         value: value.into(),
     }
-}
-
-/// The upper 16 bits of the number as `f32`, rounded to the nearest.
-fn upper_half(value: f64) -> u16 {
-    ((value as f32).to_bits().saturating_add(1 << 15) >> 16) as u16
 }

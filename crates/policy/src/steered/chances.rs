@@ -2,8 +2,9 @@
 
 use core::ops::RangeInclusive;
 
-use super::grid::{self, DEFICITS, ROUNDS};
-use super::memo::{Axis, Memo, key};
+use super::grid::{DEFICITS, TablePoint};
+use super::memo::{Axis, Memo, key, point_of_share};
+use super::tables::{upper_half, whole};
 use super::{State, cost_cap};
 use crate::{Burst, Situation, chance};
 
@@ -17,101 +18,64 @@ pub(super) struct Chance {
     pub(super) in_time: f64,
 }
 
-/// Larger deficits are reckoned each time.
-const DEFICIT_MAX: u8 = 32;
 /// More symbols are not sent.
 const CAP_MAX: u16 = 127;
 /// Points of being late: it is more than one in a hundred.
 const LATE: Axis = Axis::new(-7, 8, 6);
 /// Points of the correlation from 0 to 1, less one.
-const CORRELATIONS: f32 = 31.0;
-/// Bits of a key: those of [`Point`].
-const KEY_BITS: u32 = 37;
-/// Bits of a number that is kept, without its sign: good to 0.4 %, as the tables are.
-const NUMBER: u32 = 15;
+const CORRELATIONS: u32 = 31;
+/// Bits of a key.
+const KEY_BITS: u32 = TablePoint::BITS + 7 + 6 + 5;
 
-/// Those of the process: constants of nature, as the tables are.
+/// Those of the process: constants of nature, as the tables are. Each is the upper halves of its value and its miss, without their signs, and its symbols.
 pub(super) static CHANCES: Memo<KEY_BITS> = Memo::new();
-
-/// A point of the grid; each axis from 0. The losses and prices are those of the tables.
-struct Point {
-    loss: usize,
-    price: usize,
-    rounds: u16,
-    deficit: u8,
-    cap: u16,
-    late: u32,
-    correlation: u32,
-}
-
-impl Point {
-    fn key(&self) -> u64 {
-        key(&[
-            (self.loss as u64, 6),
-            (self.price as u64, 5),
-            (u64::from(self.rounds - 2), 3),
-            (u64::from(self.deficit - 1), 5),
-            (u64::from(self.cap), 7),
-            (u64::from(self.late), 6),
-            (u64::from(self.correlation), 5),
-        ])
-    }
-}
 
 impl State<'_> {
     /// What comes of the best flight now, of all that are no smaller than the deficit, where of `rounds` (at least 2) the last flight arrives in time with
     /// this probability.
     ///
-    /// By the points around the situation, which the message draws; so it is the same whether it was reckoned before or not. O(1) if it was.
+    /// By the points around the situation, which the message draws. O(1) if it was reckoned before.
     pub(super) fn best_chance(&self, rounds: u16, in_time: f32) -> (f64, Chance) {
-        let Some(point) = self.point(rounds, in_time) else {
-            let all = 1..=cost_cap(self.situation);
-            return self.by_chance(rounds, f64::from(in_time), all);
+        let (situation, most) = (self.situation, cost_cap(self.situation));
+        let Some(point) = TablePoint::around(situation, self.full_price, rounds - 1) else {
+            return self.by_chance(rounds, f64::from(in_time), 1..=most);
         };
-        let in_time = 1.0 - f64::from(LATE.value(point.late).min(1.0));
-        let kept = CHANCES.get(point.key(), || {
+        let cap = most.min(CAP_MAX);
+        let late = LATE.point(1.0 - in_time, situation.draw);
+        // The lower bits draw the loss, the highest whether it is late.
+        let others = (situation.draw >> 21).reverse_bits();
+        let correlation = point_of_share(situation.burst.correlation, CORRELATIONS, others);
+        let key = key(&[
+            (point.key(), TablePoint::BITS),
+            (u64::from(cap), 7),
+            (u64::from(late), 6),
+            (u64::from(correlation), 5),
+        ]);
+        let in_time = 1.0 - f64::from(LATE.value(late).min(1.0));
+        let kept = CHANCES.get(key, || {
             let situation = Situation {
-                deficit: point.deficit,
-                loss_mean: grid::loss_at(point.loss) as f32,
                 burst: Burst {
-                    correlation: point.correlation as f32 / CORRELATIONS,
+                    correlation: correlation as f32 / CORRELATIONS as f32,
                     ..Burst::default()
                 },
-                ..*self.situation
+                ..point.of(situation)
             };
             let state = State {
                 situation: &situation,
                 ..*self
             };
-            let (value, best) = state.by_chance(point.rounds, in_time, 1..=point.cap);
-            kept(value) << (NUMBER + 8) | kept(best.miss) << 8 | u64::from(best.symbols)
+            let (value, best) = state.by_chance(point.rounds + 1, in_time, 1..=cap);
+            // (No number is less than 0, but that has to be sure for the signs.)
+            let half = |number: f64| u64::from(upper_half(number.max(0.0)));
+            (half(value) << 15 | half(best.miss)) << 8 | u64::from(best.symbols)
         });
+        let number = |bits: u64| f64::from(whole((bits & 0x7fff) as u16));
         let chance = Chance {
             symbols: (kept & 0xff) as u16,
             miss: number(kept >> 8),
             in_time,
         };
-        (number(kept >> (NUMBER + 8)), chance)
-    }
-
-    /// The point of the grid; `None` for what is seldom.
-    fn point(&self, rounds: u16, in_time: f32) -> Option<Point> {
-        let situation = self.situation;
-        if !situation.is_by_its_loss() || situation.deficit > DEFICIT_MAX {
-            return None;
-        }
-        // By other bits than the loss, which the lower ones draw.
-        let share = (situation.draw >> 10 & 0x7ff) as f32 / 2048.0;
-        let correlation = situation.burst.correlation.clamp(0.0, 1.0) * CORRELATIONS + share;
-        Some(Point {
-            loss: grid::loss_index(situation.loss_mean, situation.draw),
-            price: grid::price_index(self.full_price),
-            rounds: rounds.clamp(2, ROUNDS as u16 + 1),
-            deficit: situation.deficit.max(1),
-            cap: cost_cap(situation).min(CAP_MAX),
-            late: LATE.point(1.0 - in_time, situation.draw),
-            correlation: correlation as u32,
-        })
+        (number(kept >> 23), chance)
     }
 
     /// Symbols and misses, and the best flight now of so many symbols, at least the deficit, where of `rounds` (at least 2) the last flight
@@ -176,30 +140,10 @@ impl State<'_> {
     }
 }
 
-/// The bits that are kept of a number that is not negative.
-fn kept(number: f64) -> u64 {
-    let bits = (number as f32).to_bits();
-    u64::from(bits.saturating_add(1 << 15) >> 16) & ((1 << NUMBER) - 1)
-}
-
-/// The number of which the lowest bits are these.
-fn number(kept: u64) -> f64 {
-    let bits = (kept as u32 & ((1 << NUMBER) - 1)) << 16;
-    f32::from_bits(bits).into()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::{Price, Steered};
-
-    #[test]
-    fn numbers_are_kept_as_well_as_in_the_tables() {
-        for wanted in [0.0, 1e-9, 0.37, 1.0, 3.3, 1e6] {
-            let got = number(kept(wanted));
-            assert!((got - wanted).abs() <= 0.004 * wanted, "{wanted} {got}");
-        }
-    }
 
     /// What is looked up is worth about what is reckoned without a grid, on average over the points that messages draw, and the second look
     /// finds the same.

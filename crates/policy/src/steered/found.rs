@@ -1,11 +1,11 @@
-//! Last flights in bursts that were found before: a table that is built on demand, since its axes are too many to build it ahead.
+//! Last flights in bursts that were found before.
 //!
 //! To find one takes microseconds (`spacing.rs`), to look it up some nanoseconds. What is found is that of the nearest points of a grid, up to sixteen an octave,
-//! drawn by the message so that they are right on average, as the losses of the other tables are; so it is the same whether it was found before or not.
+//! drawn by the message so that they are right on average, as the losses of the other tables are.
 
 use core::time::Duration;
 
-use super::memo::{Axis, Memo, key};
+use super::memo::{Axis, Memo, key, point_of_share};
 use super::spacing::Task;
 use crate::limits::SOURCE_SYMBOLS_MAX;
 use crate::{Action, Burst};
@@ -13,7 +13,7 @@ use crate::{Action, Burst};
 /// Bits of a key.
 const KEY_BITS: u32 = 4 * BITS + 7 + 8 + 6;
 /// Correlations: so many points from 0 to 1.
-const CORRELATIONS: f32 = 64.0;
+const CORRELATIONS: u32 = 64;
 /// Bursts that the slack has room for, at most: more than the moments of all flights are apart make no difference.
 const BURSTS_MAX: f32 = 4096.0;
 
@@ -82,15 +82,14 @@ impl Point {
     fn around(task: &Task, draw: u32) -> Self {
         let slack = task.slack.as_secs_f32();
         let bursts = (slack / task.burst.lasts.as_secs_f32().max(1e-6)).min(BURSTS_MAX);
-        let correlation = task.burst.correlation.clamp(0.0, 1.0) * CORRELATIONS;
-        // Other bits for each, and others than those that the tables' losses are drawn with.
-        let share = draw.rotate_left(6) as f32 / (u32::MAX as f32 + 1.0);
+        // Other bits for each.
+        let correlation = point_of_share(task.burst.correlation, CORRELATIONS, draw.rotate_left(6));
         Self {
             deficit: task.deficit.clamp(1, SOURCE_SYMBOLS_MAX),
             cap: task.cap.min(u16::from(u8::MAX)) as u8,
             loss: LOSS.point(task.loss as f32, draw),
             first_bad: FIRST_BAD.point(task.first_bad as f32, draw.rotate_left(12)),
-            correlation: (correlation + share) as u32,
+            correlation,
             bursts: BURSTS.point(bursts, draw.rotate_left(18)),
             price: PRICE.point(task.price as f32, draw.rotate_left(24)),
         }
@@ -115,7 +114,7 @@ impl Point {
             cap: self.cap.into(),
             loss: LOSS.value(self.loss).min(1.0).into(),
             burst: Burst {
-                correlation: (self.correlation as f32 / CORRELATIONS).min(1.0),
+                correlation: self.correlation as f32 / CORRELATIONS as f32,
                 lasts,
                 ..Burst::default()
             },

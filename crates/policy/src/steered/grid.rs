@@ -4,8 +4,9 @@
 //! side, and each step to the safe side costs symbols. Prices are rounded to the nearest, since they move all the time; losses,
 //! which do not, are drawn from the two points around them.
 
-use crate::Price;
+use super::memo;
 use crate::limits::LOSS_MAX;
+use crate::{Price, Situation};
 
 /// Losses: four an octave, from 2^-14 to one half. Below one in 16,384, no round but the last has anything to decide.
 pub(crate) const LOSSES: usize = 53;
@@ -67,6 +68,54 @@ pub(crate) fn price_at(index: usize) -> Price {
 pub(crate) fn row(price: usize, rounds_left: u16) -> usize {
     let round = usize::from(rounds_left).clamp(1, ROUNDS) - 1;
     (price * ROUNDS + round) * DEFICITS
+}
+
+/// Where a situation stands in the tables: a part of the key of what is reckoned with them.
+#[derive(Clone, Copy)]
+pub(super) struct TablePoint {
+    loss: usize,
+    price: usize,
+    /// 1 to [`ROUNDS`].
+    pub(super) rounds: u16,
+    /// 1 to [`Self::DEFICIT_MAX`].
+    deficit: u8,
+}
+
+impl TablePoint {
+    /// Larger deficits are seldom.
+    const DEFICIT_MAX: u8 = 32;
+    /// Bits of its key.
+    pub(super) const BITS: u32 = 6 + 5 + 3 + 5;
+
+    /// That of a situation with a price and so many rounds left; `None` for what is seldom.
+    pub(super) fn around(situation: &Situation, price: Price, rounds: u16) -> Option<Self> {
+        // The table for what is sent again is that of another loss.
+        let is_by_its_loss = situation.sent == 0 || situation.loss_again().is_none();
+        (is_by_its_loss && situation.deficit <= Self::DEFICIT_MAX).then(|| Self {
+            loss: loss_index(situation.loss_mean, situation.draw),
+            price: price_index(price),
+            rounds: rounds.clamp(1, ROUNDS as u16),
+            deficit: situation.deficit.max(1),
+        })
+    }
+
+    pub(super) fn key(self) -> u64 {
+        memo::key(&[
+            (self.loss as u64, 6),
+            (self.price as u64, 5),
+            (u64::from(self.rounds - 1), 3),
+            (u64::from(self.deficit - 1), 5),
+        ])
+    }
+
+    /// The situation at the point.
+    pub(super) fn of(self, situation: &Situation) -> Situation {
+        Situation {
+            loss_mean: loss_at(self.loss) as f32,
+            deficit: self.deficit,
+            ..*situation
+        }
+    }
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ pub(super) struct Memo<const KEY_BITS: u32> {
 impl<const KEY_BITS: u32> Memo<KEY_BITS> {
     const TAG_BITS: u32 = KEY_BITS - ROW_BITS;
     /// Bits of a result.
-    pub(super) const BITS: u32 = u64::BITS - Self::TAG_BITS;
+    const BITS: u32 = u64::BITS - Self::TAG_BITS;
 
     pub(super) const fn new() -> Self {
         Self {
@@ -58,6 +58,12 @@ pub(super) fn key(axes: &[(u64, u32)]) -> u64 {
         debug_assert!(axis >> bits == 0, "{axis} of {bits} bits");
         key << bits | axis
     })
+}
+
+/// One of the two points around a share, of so many from 0 to 1 and one more; of all draws, so many take the upper as makes it right on average.
+pub(super) fn point_of_share(share: f32, points: u32, draw: u32) -> u32 {
+    let drawn = draw as f32 / (u32::MAX as f32 + 1.0);
+    ((share.clamp(0.0, 1.0) * points as f32 + drawn) as u32).min(points)
 }
 
 /// Points of a key's axis, on a logarithmic grid.

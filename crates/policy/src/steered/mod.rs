@@ -35,11 +35,8 @@ use crate::chance::Losses;
 use crate::error::checked_miss_target;
 use crate::limits::{FLIGHT_MAX, SOURCE_SYMBOLS_MAX};
 use crate::{Action, Burst, OutOfRange, Policy, Price, Situation, chance, stopgap};
-use chances::CHANCES;
-use found::FOUND;
 use grid::{DEFICITS, PRICES};
 use pace::Pace;
-use silence::SILENCES;
 use spacing::Task;
 use tables::{PriceTable, SHELF};
 pub use without::{Part, Without};
@@ -185,8 +182,10 @@ impl Steered {
     #[must_use]
     pub fn stored(&self) -> (usize, usize) {
         let (tables, bytes) = SHELF.stored();
-        let found = size_of_val(&FOUND) + size_of_val(&CHANCES) + size_of_val(&SILENCES);
-        (tables, bytes + found)
+        let memos = size_of_val(&found::FOUND)
+            + size_of_val(&chances::CHANCES)
+            + size_of_val(&silence::SILENCES);
+        (tables, bytes + memos)
     }
 }
 

@@ -30,18 +30,23 @@ pub(crate) struct PriceTable {
 impl PriceTable {
     /// Probability of a miss.
     pub(crate) fn miss(&self, entry: usize) -> f32 {
-        whole(self.miss.get(entry))
+        self.miss.get(entry).map_or(0.0, |half| whole(*half))
     }
 
     /// Expected symbols and misses.
     pub(crate) fn value(&self, entry: usize) -> f32 {
-        whole(self.value.get(entry))
+        self.value.get(entry).map_or(0.0, |half| whole(*half))
     }
 }
 
 /// The number of which this is the upper half.
-fn whole(half: Option<&u16>) -> f32 {
-    f32::from_bits(half.map_or(0, |half| u32::from(*half) << 16))
+pub(crate) fn whole(half: u16) -> f32 {
+    f32::from_bits(u32::from(half) << 16)
+}
+
+/// Its upper half, rounded: good to 0.4 %.
+pub(crate) fn upper_half(value: f64) -> u16 {
+    ((value as f32).to_bits().saturating_add(1 << 15) >> 16) as u16
 }
 
 /// The tables of all losses that any path of this process has come near. They are constants of nature, so there is one shelf.

@@ -54,7 +54,7 @@ const THIN: f64 = 2.0 * INITIAL;
 const THIN_LIVE: f64 = 0.05;
 /// While room is made, at least one packet of the largest size is under way.
 const ONE: f64 = 1500.0;
-/// Windows a round trip at which packets leave: enough to double, as Copa has it (section 2.1) where the application limits what leaves, enough to rise,
+/// Windows a round trip at which packets leave: enough to double, as Copa has it where the application limits what leaves, enough to rise,
 /// and as RFC 9002 section 7.7 has it.
 const START_GAIN: f64 = 2.0;
 const THIN_GAIN: f64 = 2.0;

@@ -135,15 +135,21 @@ impl Rivalry {
             if now.since(self.drained_at) >= INTERVAL && (is_beat || falls) {
                 self.begin_drain(now, LATER.0, LATER.1 * share * window, delays);
             }
-        } else if is_thin {
-            return false;
-        } else if is_beat && delays.is_least_stale(now) && now.since(self.drained_at) > BEAT / 2 {
-            self.begin_drain(now, LOOK.0, LOOK.1 * share * window, delays);
-            self.is_look = true;
-        } else if now.since(self.empty_at) > delays.smoothed() * PATIENCE {
-            self.begin_drain(now, FIRST.0, FIRST.1 * share * window, delays);
+        } else if !is_thin {
+            self.look_for_others(now, is_beat, share * window, delays);
         }
         false
+    }
+
+    /// Makes room for the least round trip to be seen again, or to see whether it is others who keep the queue from emptying, if it is time; `carried` goes
+    /// without a queue.
+    fn look_for_others(&mut self, now: Instant, is_beat: bool, carried: f64, delays: &Delays) {
+        if is_beat && delays.is_least_stale(now) && now.since(self.drained_at) > BEAT / 2 {
+            self.begin_drain(now, LOOK.0, LOOK.1 * carried, delays);
+            self.is_look = true;
+        } else if now.since(self.empty_at) > delays.smoothed() * PATIENCE {
+            self.begin_drain(now, FIRST.0, FIRST.1 * carried, delays);
+        }
     }
 
     /// A round trip was seen that tells nothing of the queue: small packets, which are not compared with the large ones of before.
