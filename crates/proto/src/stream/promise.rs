@@ -46,15 +46,18 @@ impl Promises {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::path::{Bursts, LossLevel};
+    use crate::path::{Bursts, Feedback, Loss, LossLevel};
+    use crate::stream::surprise::Surprise;
 
     #[test]
     fn what_a_session_learns_is_small() {
         let stream = size_of::<Promises>() + size_of::<(f32, Steering)>();
-        let path = size_of::<LossLevel>() + size_of::<Bursts>();
+        let surprises = size_of::<Surprise>();
+        let losses = size_of::<LossLevel>() + size_of::<Bursts>() + 2 * size_of::<Loss>();
+        let answers = size_of::<Feedback>();
         assert!(
-            stream + path <= 512 - 100,
-            "and 100 bytes of runs: {stream} {path}"
+            stream + surprises + losses + answers <= 512,
+            "{stream} {surprises} {losses} {answers}"
         );
     }
 
