@@ -1,6 +1,6 @@
 //! A table: what the shipping protocol spends against independent losses, which it has to learn, beside the optimum of a sender that knows them.
 //! After 20,000 messages of each session, over so many more in all (the first argument; 400,000). Shares in percent. Five minutes, or less for
-//! one loss (the second argument).
+//! one loss (the second argument, or `all`); the third is the seed.
 
 #[path = "../tests/support/uniform.rs"]
 mod uniform;
@@ -12,6 +12,7 @@ fn main() {
     let messages = argument(1).and_then(|count| count.parse().ok());
     let messages = messages.unwrap_or(400_000);
     let only: Option<f64> = argument(2).and_then(|loss| loss.parse().ok());
+    let seed = argument(3).and_then(|seed| seed.parse().ok()).unwrap_or(1);
     println!(" loss rounds  k | late, 95 % | recovery, optimum, beyond it | asked");
     let (mut held, mut rows) = (0, 0);
     let losses = [0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2];
@@ -23,7 +24,7 @@ fn main() {
                     rounds,
                     symbols,
                 };
-                let achieved = row.play(messages);
+                let achieved = row.play(messages, seed);
                 let beyond = achieved.recovery - row.optimum();
                 let is_held = beyond <= row.allowed() && achieved.is_met();
                 held += u32::from(is_held);

@@ -10,6 +10,8 @@ use crate::{Hurries, Price, chance};
 pub struct Burst {
     /// Correlation of the fates of two symbols sent together, 0..=1. 0: independent.
     pub correlation: f32,
+    /// What is left of it, or of that of symbols some time apart, if all of it is taken for chance that may be: 0..=1.
+    pub surely: f32,
     /// Time between two symbols after which it has fallen to 1/e.
     pub lasts: Duration,
     /// What is surely left of it after a round, 0..=1: a symbol sent again for a lost one is lost with probability p + `again` (1 - p).
@@ -111,6 +113,7 @@ impl Situation {
             loss_mean: loss,
             burst: Burst {
                 correlation: 0.0,
+                surely: 0.0,
                 lasts: Duration::ZERO,
                 again: 0.0,
                 uneven: 0.0,

@@ -16,16 +16,21 @@ const STEP: f32 = 0.02;
 const FIRST_STEP: f32 = 0.5;
 /// Excess beyond this many targets counts as this many: a message that is all but lost says no more about the price.
 const EXCESS_MAX: f32 = 50.0;
-/// Standard deviations of what is expected by which it may be too much before the price rises, ..
+/// Standard deviations of what is expected by which it may be too much before the price rises, less as misses are seen beyond what is allowed, ..
 const DOUBTED: f32 = 2.0;
 /// .. by this share of the target at most, ..
 const DOUBTED_MAX: f32 = 0.5;
 /// .. and not at all where one of them is more than this share: who knows so little is careful.
 const DOUBT_MAX: f32 = 0.5;
-/// Expected misses beyond this many targets too much, message after message, say that the path has changed: steps grow with their number ..
+/// Expected misses beyond this many targets too much, message after message, say that the path has changed ..
 const FAR: f32 = 0.5;
-/// .. up to so many times. (Between two prices that mix, one or two such messages are followed by one of the other kind.)
-const FAR_RUN_MAX: u8 = 17;
+/// .. where chance does not explain them: a mixture that just meets the target makes a message that misses 1 + x times as much with a probability of
+/// 1 / (1 + x) at most, and a run of them with the product of these. So many bits of it are chance, ..
+const FAR_CHANCE_BITS: f32 = 6.0;
+/// .. and with each beyond, steps grow by one ..
+const FAR_STEPS_MAX: f32 = 16.0;
+/// .. (one message says at most so many bits).
+const FAR_BITS_MAX: f32 = 3.0;
 /// Where what is expected takes a search, it is looked for at one message in so many, which stands for all since the last one ..
 const SEARCHED_EVERY: u16 = 4;
 /// .. after so many first ones.
@@ -54,6 +59,8 @@ const FALL: f32 = 0.25;
 /// Correlation of losses from which on they are said to. (Over cellular 4 it is 0.22, and of each two copies two milliseconds apart the second is lost with the first
 /// in 39 %, twice as often as expected.)
 const BURSTY: f32 = 0.2;
+/// .. if this much of it is no chance.
+const SURELY: f32 = 0.05;
 /// The logarithm of the greatest correction, 32. Above, something is wrong that no symbols cure.
 const MOST: f32 = 3.47;
 /// That of the least, a quarter.
@@ -77,7 +84,7 @@ pub struct Steering {
     /// when the price came there. Misses are set off against what the target allows; more of them would only keep the price up when the path
     /// is good again.
     kept_below: u16,
-    /// Messages in a row that were far from the target.
+    /// How unlikely it is by chance that the last messages were all far from the target: eighths of bits.
     far_run: u8,
     /// Messages since what is expected was last looked for.
     unsearched: u8,
@@ -144,45 +151,64 @@ impl Steering {
         let stands_for = 1.0 + f32::from(core::mem::take(&mut self.unsearched));
         self.count();
         let is_bursty = first.burst.correlation > BURSTY;
-        // What a single flight misses by itself is no approximation.
-        let of_nothing = if is_bursty && first.rounds_left == 1 {
+        let of_nothing = if first.rounds_left == 1 {
             miss_at(policy, first, Price::LEAST)
         } else {
             None
         };
+        let is_plain = of_nothing == Some(miss);
+        let doubted = self.doubted(doubt, is_plain, miss_target);
         let excess_of = |miss: f32, correction: f32| {
             let excess = (miss * correction / miss_target - 1.0).min(EXCESS_MAX);
             // What was seen is beyond doubt.
-            if excess > 0.0 && correction <= 1.0 && (0.0..=DOUBT_MAX).contains(&doubt) {
-                beyond_doubt(excess, (DOUBTED * doubt).min(DOUBTED_MAX))
-            } else {
-                excess
-            }
+            let doubted = if correction <= 1.0 { doubted } else { 0.0 };
+            beyond_doubt(excess, doubted)
         };
         let exactly = self.correction(miss_target);
-        if of_nothing.is_some_and(|plain| plain > miss && excess_of(plain, exactly) <= 0.0) {
+        let is_too_much = |plain: f32| plain <= miss || excess_of(plain, exactly) > 0.0;
+        if is_bursty && !of_nothing.is_none_or(is_too_much) {
             (self.far_run, self.kept_below) = (0, 0);
             self.log2 = Price::from_log2(price.log2() - stands_for * FALL).log2();
             return Some(price);
         }
-        self.is_approximate = (is_bursty || first.is_uneven()) && of_nothing != Some(miss);
+        // What a single flight misses by itself is no approximation.
+        let is_surely_bursty = is_bursty && first.burst.surely > SURELY;
+        self.is_approximate = (is_surely_bursty || first.is_uneven()) && !is_plain;
         let correction = if self.is_approximate {
             self.correction_of_approximation()
         } else {
             exactly
         };
         let excess = excess_of(miss / self.aim(miss_target), correction);
-        self.far_run = if excess > FAR {
-            (self.far_run + 1).min(FAR_RUN_MAX)
-        } else {
-            0
-        };
-        // Two in a row happen where prices mix.
-        let hurry = f32::from(self.far_run.saturating_sub(1).max(1));
+        let hurry = self.hurry(excess);
         let step = hurry * STEP.max(FIRST_STEP / libm::sqrtf(self.messages as f32));
         let most = libm::log2f(SYMBOLS_MAX * f32::from(first.source_symbols) / miss_target);
         self.move_to(price.log2() + stands_for * step * excess, most, miss_target);
         Some(price)
+    }
+
+    /// Excess that is in doubt, and not paid for, where this is the deviation of what is expected: as far as the misses seen do not speak for it. Where
+    /// nothing is bought, these are the losses that the doubt is about, and say no more.
+    fn doubted(&self, doubt: f32, is_plain: bool, miss_target: f32) -> f32 {
+        if !(0.0..=DOUBT_MAX).contains(&doubt) {
+            return 0.0;
+        }
+        let seen = (self.excess / self.chance(miss_target)).clamp(0.0, 1.0);
+        let unseen = if is_plain { 1.0 } else { 1.0 - seen };
+        unseen * (DOUBTED * doubt).min(DOUBTED_MAX)
+    }
+
+    /// By how many times steps are longer, since messages in a row were far from the target.
+    fn hurry(&mut self, excess: f32) -> f32 {
+        if excess <= FAR {
+            self.far_run = 0;
+            return 1.0;
+        }
+        let bits = libm::log2f(1.0 + excess).min(FAR_BITS_MAX);
+        let bits = f32::from(self.far_run) / 8.0 + bits;
+        let bits = bits.min(FAR_CHANCE_BITS + FAR_STEPS_MAX);
+        self.far_run = (8.0 * bits) as u8;
+        (bits - FAR_CHANCE_BITS).max(1.0)
     }
 
     fn move_to(&mut self, log2: f32, most: f32, miss_target: f32) {
@@ -245,7 +271,7 @@ fn correction_by(log: f32) -> f32 {
 /// What counts of an excess that may be `doubt` by chance: nothing up to that, all of it from twice that on. (Where prices mix, excesses are large,
 /// and set off against each other in full.)
 fn beyond_doubt(excess: f32, doubt: f32) -> f32 {
-    (2.0 * (excess - doubt)).clamp(0.0, excess)
+    (2.0 * (excess - doubt)).max(0.0).min(excess)
 }
 
 /// Whether what is expected is looked for at this message: at one in [`SEARCHED_EVERY`], and not in step with anything (sessions that

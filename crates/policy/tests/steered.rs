@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use punctual_policy::solve::{Problem, solve};
 use punctual_policy::{
-    Answers, Burst, COST_CAP, Hurries, Hurry, ParityPrice, Policy, PolicyKind, Price, Situation,
-    Steered, Steering, Timing,
+    Action, Answers, Burst, COST_CAP, Hurries, Hurry, ParityPrice, Policy, PolicyKind, Price,
+    Situation, Steered, Steering, Timing,
 };
 
 /// xorshift64*: one draw after the other from a seed.
@@ -134,6 +134,7 @@ fn messages_between_two_searches_count() {
             let first = Situation {
                 burst: Burst {
                     correlation,
+                    surely: correlation,
                     lasts: Duration::from_millis(20),
                     age: Duration::from_secs(1),
                     ..Burst::default()
@@ -169,6 +170,7 @@ fn an_approximation_aims_lower_until_much_is_seen() {
             let first = Situation {
                 burst: Burst {
                     correlation: 0.6,
+                    surely: 0.5,
                     lasts: Duration::from_millis(20),
                     age: Duration::from_secs(1),
                     ..Burst::default()
@@ -192,7 +194,83 @@ fn an_approximation_aims_lower_until_much_is_seen() {
     assert!((0.003..0.0085).contains(&early), "{early}");
     expected(39_000);
     let late = expected(20_000);
-    assert!((0.0085..0.0105).contains(&late), "{late}");
+    assert!((0.0085..0.0115).contains(&late), "{late}");
+}
+
+/// A regression: what was decided in bursts is drawn from the points of a grid, and what was expected was that of the best decision. A session that two losses had
+/// taught of bursts, which there were not, spent 7 points too much.
+#[test]
+fn what_is_decided_misses_as_often_as_expected() {
+    let policy = steered(1e-3);
+    let mut steering = Steering::default();
+    let (mut random, mut expected, mut missed) = (Random(0x1234_5678_9ABC_DEF1), 0.0, 0.0);
+    for message in 0..50_000 {
+        let first = Situation {
+            burst: Burst {
+                correlation: 0.29,
+                lasts: Duration::from_micros(1900),
+                age: Duration::from_millis(77),
+                ..Burst::default()
+            },
+            timing: Timing {
+                slack: Duration::from_millis(18),
+                ..Timing::default()
+            },
+            draw: (random.unit() * 4e9) as u32,
+            ..Situation::first(1, 1, 0.05)
+        };
+        let price = steering.on_message(&policy, &first, 1e-3, 0.0);
+        if message >= 10_000 {
+            let priced = Situation { price, ..first };
+            expected += f64::from(policy.miss_at_price(&priced).expect("it has tables"));
+            // Spread so far apart, copies are lost each by itself.
+            missed += 0.05_f64.powi(policy.decide(&priced).symbols.into());
+        }
+    }
+    let (expected, missed) = (expected / 40_000.0, missed / 40_000.0);
+    assert!((0.000_96..0.001_04).contains(&expected), "{expected}");
+    assert!((0.000_93..0.001_04).contains(&missed), "{missed}");
+}
+
+/// A mixture of two decisions, one of which misses ten times as often, drawn anew for each message by a share that falls as the price rises.
+struct Mixture;
+
+impl Policy for Mixture {
+    fn name(&self) -> &'static str {
+        "mixture"
+    }
+    fn decide(&self, situation: &Situation) -> Action {
+        Action::burst(situation.deficit.into())
+    }
+    fn expected_symbols(&self, _: u8, _: u16, _: f32) -> f32 {
+        0.0
+    }
+    fn miss_at_price(&self, situation: &Situation) -> Option<f32> {
+        let often = (0.1 * (12.0 - situation.price?.log2())).clamp(0.0, 1.0);
+        let is_often = (situation.draw as f32) < often * u32::MAX as f32;
+        Some(if is_often { 2.5e-3 } else { 2.5e-4 })
+    }
+}
+
+/// A regression: three messages in a row that missed more than half a target too much were taken for a change of the path, and the price hurried; but of a
+/// mixture that just meets the target every third message is one, and chance makes such runs.
+#[test]
+fn a_run_that_chance_makes_is_no_change_of_the_path() {
+    let (mut steering, mut random) = (Steering::default(), Random(0x1234_5678_9ABC_DEF1));
+    let mut expected = 0.0;
+    for message in 0..60_000 {
+        let draw = (random.unit() * 4_294_967_295.0) as u32;
+        let first = Situation {
+            draw,
+            ..Situation::first(1, 2, 0.05)
+        };
+        let price = steering.on_message(&Mixture, &first, 1e-3, 0.0);
+        if message >= 10_000 {
+            let priced = Situation { price, ..first };
+            expected += f64::from(Mixture.miss_at_price(&priced).expect("always")) / 50_000.0;
+        }
+    }
+    assert!((0.000_97..0.001_03).contains(&expected), "{expected}");
 }
 
 /// Goal: what is expected to miss too much by no more than it may be off by is not paid for before it is seen; what nobody knows, is.
@@ -220,7 +298,25 @@ fn a_doubt_is_no_reason_to_pay() {
             copies(doubt)
         );
     }
-    // Seen beyond chance, it is paid for whatever was doubted.
+    // The more misses are seen, the less is in doubt, ..
+    let bought = Situation::first(1, 2, 0.0354);
+    let expected = |seen_each: u32| {
+        let mut steering = Steering::default();
+        let mut expected = 0.0;
+        for message in 0..20_000 {
+            let price = steering.on_message(&policy, &bought, 1e-3, 0.2);
+            steering.on_outcome(message % seen_each == 0, 1e-3);
+            if message >= 15_000 {
+                let priced = Situation { price, ..bought };
+                expected += policy.miss_at_price(&priced).expect("it has tables");
+            }
+        }
+        assert!(steering.correction(1e-3) <= 1.0);
+        expected / 5000.0
+    };
+    assert!(expected(1000) > 0.001_2, "{}", expected(1000));
+    assert!(expected(770) < 0.001_05, "{}", expected(770));
+    // .. and beyond chance, it is paid for whatever was doubted.
     let mut steering = Steering::default();
     for message in 0..20_000 {
         steering.on_message(&policy, &first, 1e-3, 0.2);
@@ -497,6 +593,7 @@ fn a_burst_is_not_taken_for_silence() {
             },
             burst: Burst {
                 correlation: 0.95,
+                surely: 0.9,
                 lasts: ms(lasts_ms),
                 again: 0.0,
                 uneven: 0.0,
@@ -740,6 +837,7 @@ fn nothing_out_of_range_panics() {
             loss_mean: numbers[pick(7)],
             burst: Burst {
                 correlation: numbers[pick(7)],
+                surely: numbers[pick(7)],
                 lasts: times[pick(3)],
                 again: numbers[pick(7)],
                 uneven: [0.0, 0.0, numbers[pick(7)]][pick(3)],

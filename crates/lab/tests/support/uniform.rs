@@ -59,11 +59,11 @@ impl Row {
     }
 
     /// So many messages in all, once the path is known.
-    pub(crate) fn play(&self, messages: u64) -> Achieved {
+    pub(crate) fn play(&self, messages: u64, seed: u64) -> Achieved {
         let learning = LEARNING * SESSIONS;
         // The shorter run is the beginning of the longer one.
-        let before = self.simulate(learning);
-        let all = self.simulate(learning + messages);
+        let before = self.simulate(learning, seed);
+        let all = self.simulate(learning + messages, seed);
         let is_late = |fate: &MessageFate| *fate != MessageFate::OnTime;
         let fates = &all.fates[learning as usize..];
         let clusters: Vec<Cluster> = (0..SESSIONS as usize)
@@ -79,12 +79,12 @@ impl Row {
         let spent = sent(all.summary.recovery_overhead, learning + messages)
             - sent(before.summary.recovery_overhead, learning);
         Achieved {
-            late_95: share_interval(&clusters, 1),
+            late_95: share_interval(&clusters, seed),
             recovery: spent / messages as f64 - 1.0,
         }
     }
 
-    fn simulate(&self, messages: u64) -> punctual_lab::simulate::PolicyResult {
+    fn simulate(&self, messages: u64, seed: u64) -> punctual_lab::simulate::PolicyResult {
         let channel = |loss| ChannelSpec {
             delay: DelayModel::Fixed(OWD),
             loss,
@@ -104,6 +104,7 @@ impl Row {
             interval: Duration::from_millis(50),
             messages,
             keeps_fates: true,
+            seed,
             ..SimulateOptions::new(network, Duration::from_millis(deadline))
         };
         simulate(&options, |_| {})

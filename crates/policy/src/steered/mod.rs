@@ -352,7 +352,7 @@ impl State<'_> {
         let situation = self.situation;
         let task = self.last_flight();
         if rounds <= 1 {
-            return task.best().miss;
+            return found::miss(&task, situation.draw);
         }
         let between = u32::from(rounds - 1);
         let stays_bad = task.bad_after_bad(wait);
@@ -367,7 +367,9 @@ impl State<'_> {
             ..task
         };
         let (bad, lost_when_good) = situation.burst.moments(task.loss);
-        let outlasted = task.first_bad * chance::power(stays_bad, between - 1) * last.best().miss;
+        let outlasted = task.first_bad
+            * chance::power(stays_bad, between - 1)
+            * found::miss(&last, situation.draw);
         let without = self.miss(rounds, u16::from(situation.deficit));
         let lost_alone = (1.0 - bad) * lost_when_good / task.loss.max(f64::MIN_POSITIVE);
         outlasted + lost_alone * without

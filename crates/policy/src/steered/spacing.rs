@@ -104,6 +104,11 @@ impl Task {
         at(1, 0).min(apart).min(by_all)
     }
 
+    /// Probability that fewer than the deficit arrive of so many symbols, so many of which leave together, as far apart as so many moments are.
+    pub(super) fn miss_of(&self, symbols: u16, together: u16, moments: u16) -> f64 {
+        self.best_at(together, moments, symbols..=symbols).miss
+    }
+
     /// The time between so many moments: as far apart as helps, and the slack allows.
     pub(super) fn spacing_of(&self, moments: u16) -> Duration {
         if moments < 2 {

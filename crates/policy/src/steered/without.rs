@@ -61,6 +61,7 @@ impl Part {
             Self::Spacing => {
                 seen.burst = Burst {
                     correlation: 0.0,
+                    surely: 0.0,
                     again: 0.0,
                     uneven: 0.0,
                     ..seen.burst
@@ -147,6 +148,7 @@ mod tests {
         let bursty = Situation {
             burst: Burst {
                 correlation: 0.9,
+                surely: 0.8,
                 lasts: Duration::from_millis(20),
                 again: 0.0,
                 uneven: 0.0,

@@ -229,14 +229,15 @@ impl Bursts {
             return (cautious, Duration::ZERO);
         }
         // The largest of several is what chance made large, if nothing else did.
-        let apart = (1..CLASSES).filter(|class| self.after_loss[*class].packets >= ENOUGH);
-        let apart = apart.map(|class| {
-            let chance = chance_alone(loss, self.after_loss[class].packets);
+        let surely = |class: usize| {
+            let chance = chance_alone(loss, self.after_loss[class].packets.max(1.0));
             self.seen_in(class, loss) - CHANCES * chance
-        });
-        let together = apart.fold(self.seen_in(0, loss), f32::max);
+        };
+        let apart = (1..CLASSES).filter(|class| self.after_loss[*class].packets >= ENOUGH);
+        let apart = apart.map(surely).fold(0.0, f32::max);
+        let together = apart.max(self.seen_in(0, loss));
         let tested = (self.after_loss[0].packets / ENOUGH).min(1.0);
-        let untested = together.min(UNTESTED);
+        let untested = apart.max(surely(0)).min(UNTESTED);
         let believed = untested + tested * (together - untested);
         let together = if is_single { believed } else { together };
         let (mut weights, mut sum_s) = (0.0, 0.0);
@@ -286,6 +287,15 @@ impl Bursts {
             ..Burst::default()
         };
         together.all_lost(f64::from(loss), packets)
+    }
+
+    /// The greatest correlation seen of packets together, or so far apart that any is left, as far as it is no chance.
+    pub(crate) fn surely(&self, loss: f32) -> f32 {
+        let surely = |after: &After| {
+            let seen = after.correlation(loss, loss, 1.0);
+            seen - SURE_CHANCES * chance_alone(loss, after.packets.max(1.0))
+        };
+        self.after_loss.iter().map(surely).fold(0.0, f32::max)
     }
 
     /// When the newest packet heard of was sent, and whether it was lost.
@@ -406,6 +416,27 @@ mod tests {
         }
         let (together, _) = met.shape(0.2, true);
         assert!(together < 0.15, "{together}");
+    }
+
+    /// A regression: where a fifth is lost, two copies that were lost together by chance were a burst for good, since what is thought to be lost together leaves
+    /// apart, and is never seen together. So four sessions in eight steered as if they knew little, and spent 358 % where 347 will do.
+    #[test]
+    fn two_that_met_by_chance_are_not_surely_a_burst() {
+        let mut met = Bursts::default();
+        let mut pairs = |lost: u32| {
+            for pair in 0..2 {
+                met.note_after_loss(Duration::from_micros(100), pair < lost);
+            }
+            for pair in 0..300 {
+                met.note_after_loss(Duration::from_millis(4), pair % 5 == 0);
+            }
+            (met.shape(0.2, true).0, met.surely(0.2))
+        };
+        let (seems, surely) = pairs(2);
+        assert!(seems > 0.2 && surely < 0.01, "{seems} {surely}");
+        let bursts = self::met(5, 20);
+        assert!(bursts.surely(0.1) > 0.7, "{}", bursts.surely(0.1));
+        assert!(Bursts::default().surely(0.1) <= 0.0);
     }
 
     #[test]

@@ -193,6 +193,7 @@ impl Session {
         let (sent_at, was_lost) = self.path.bursts.last();
         Burst {
             correlation,
+            surely: self.path.bursts.surely(loss),
             lasts,
             again: self.path.bursts.again(self.path.rtt.smoothed(), loss),
             uneven: self.path.bursts.uneven(loss),
