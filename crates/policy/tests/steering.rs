@@ -1,0 +1,474 @@
+//! The price in a closed loop: messages over a channel of independent loss or bursts, their price moved by what came of them.
+#![cfg(feature = "solve")]
+
+#[path = "support/steered.rs"]
+mod support;
+
+use std::time::Duration;
+
+use punctual_policy::solve::{Problem, solve};
+use punctual_policy::{
+    Action, Burst, ParityPrice, Policy, PolicyKind, Situation, Steered, Steering, Timing,
+};
+use support::{Random, steered};
+
+/// Symbols sent, and messages missed.
+struct Achieved {
+    symbols: f64,
+    /// Of the symbols of a message.
+    variance: f64,
+    missed: f64,
+}
+
+/// Sends `messages` of k symbols in `rounds`; of each symbol the policy thinks that it is lost with `believed`.
+fn achieve(
+    steering: &mut Steering,
+    policy: &Steered,
+    first: &Situation,
+    loss: f64,
+    messages: u32,
+    random: &mut Random,
+) -> Achieved {
+    let mut achieved = Achieved {
+        symbols: 0.0,
+        variance: 0.0,
+        missed: 0.0,
+    };
+    let mut squares = 0.0;
+    let target = policy.miss_target() as f32;
+    for _ in 0..messages {
+        let draw = (random.unit() * 4e9) as u32;
+        let first = Situation { draw, ..*first };
+        let price = steering.on_message(policy, &first, target, 0.0);
+        let mut now = Situation { price, ..first };
+        while now.rounds_left > 0 && now.deficit > 0 {
+            let flight = policy.decide(&now).symbols;
+            now.sent += flight;
+            achieved.symbols += f64::from(flight);
+            let arrived = (0..flight).filter(|_| random.unit() >= loss).count();
+            now.deficit = now.deficit.saturating_sub(arrived as u8);
+            now.rounds_left -= 1;
+        }
+        squares += f64::from(now.sent).powi(2);
+        steering.on_outcome(now.deficit > 0, target);
+        achieved.missed += f64::from(u8::from(now.deficit > 0));
+    }
+    let mean = achieved.symbols / f64::from(messages);
+    achieved.variance = squares / f64::from(messages) - mean * mean;
+    achieved
+}
+
+/// Goal: under independent loss, the cost of the constrained optimum: within 0.1 pp for two rounds and more, within 2 pp for one,
+/// with the target met; beyond that, what chance does to the messages that were drawn (three standard deviations).
+#[test]
+fn uniform_loss_costs_what_the_optimum_costs() {
+    const MESSAGES: u32 = 40_000;
+    let policy = steered(1e-3);
+    for loss in [0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2] {
+        for (k, rounds) in [
+            (1, 1),
+            (4, 1),
+            (16, 1),
+            (1, 2),
+            (4, 2),
+            (16, 2),
+            (4, 3),
+            (16, 3),
+            (4, 4),
+        ] {
+            let mut random = Random(0x1234_5678_9ABC_DEF1);
+            let first = Situation::first(k, rounds, loss as f32);
+            let mut steering = Steering::default();
+            let mut achieve =
+                |messages| achieve(&mut steering, &policy, &first, loss, messages, &mut random);
+            achieve(20_000);
+            let achieved = achieve(MESSAGES);
+            let problem = Problem {
+                loss,
+                source_symbols: k,
+                rounds,
+                miss_target: 1e-3,
+            };
+            let optimum = solve(PolicyKind::Exact, &problem).expect("in range");
+            let (messages, k) = (f64::from(MESSAGES), f64::from(k));
+            let cost = achieved.symbols / messages / k - 1.0;
+            let best = optimum.expected_symbols / k - 1.0;
+            let allowed = if rounds == 1 { 0.02 } else { 0.001 };
+            let chance = 3.0 * (achieved.variance / messages).sqrt() / k;
+            assert!(
+                cost <= best + allowed + chance,
+                "{problem:?}: {cost} beside {best}, {chance} by chance"
+            );
+            let missed = achieved.missed / messages;
+            let chance = 3.0 * (1e-3 / messages).sqrt();
+            assert!(missed <= 1e-3 + chance, "{problem:?}: {missed}");
+        }
+    }
+}
+
+/// A regression: where what is expected takes a search, messages between two of them were not counted after the price had fallen too low, and
+/// twice as many as were meant were expected to miss.
+#[test]
+fn messages_between_two_searches_count() {
+    let policy = steered(1e-2);
+    // In bursts a deviation less than the 40 to 120 that are allowed is aimed at.
+    for (correlation, aimed) in [(0.0, 1.0), (0.25, 0.88), (0.6, 0.88)] {
+        let mut steering = Steering::default();
+        let (mut random, mut expected) = (Random(0x1234_5678_9ABC_DEF1), 0.0);
+        for message in 0..12_000 {
+            let first = Situation {
+                burst: Burst {
+                    correlation,
+                    surely: correlation,
+                    lasts: Duration::from_millis(20),
+                    age: Duration::from_secs(1),
+                    ..Burst::default()
+                },
+                timing: Timing {
+                    slack: Duration::from_millis(100),
+                    ..Timing::default()
+                },
+                draw: (random.unit() * 4e9) as u32,
+                ..Situation::first(4, 1, 0.05)
+            };
+            let price = steering.on_message(&policy, &first, 1e-2, 0.0);
+            if message >= 4000 {
+                let priced = Situation { price, ..first };
+                expected += policy.miss_at_price(&priced).expect("it has tables");
+            }
+        }
+        let share = expected / 8000.0 / aimed;
+        assert!((0.009..0.011).contains(&share), "{correlation}: {share}");
+    }
+}
+
+/// Goal: where losses come in bursts and expectations are approximations, less than the target is aimed at while few misses would have been allowed, and
+/// the target itself when many were.
+#[test]
+fn an_approximation_aims_lower_until_much_is_seen() {
+    let policy = steered(1e-2);
+    let mut steering = Steering::default();
+    let mut random = Random(0x1234_5678_9ABC_DEF1);
+    let mut expected = |messages: u32| {
+        let mut expected = 0.0;
+        for _ in 0..messages {
+            let first = Situation {
+                burst: Burst {
+                    correlation: 0.6,
+                    surely: 0.5,
+                    lasts: Duration::from_millis(20),
+                    age: Duration::from_secs(1),
+                    ..Burst::default()
+                },
+                timing: Timing {
+                    slack: Duration::from_millis(100),
+                    ..Timing::default()
+                },
+                draw: (random.unit() * 4e9) as u32,
+                ..Situation::first(4, 1, 0.05)
+            };
+            let price = steering.on_message(&policy, &first, 1e-2, 0.0);
+            let priced = Situation { price, ..first };
+            let miss = policy.miss_at_price(&priced).expect("it has tables");
+            steering.on_outcome(random.unit() < f64::from(miss), 1e-2);
+            expected += miss;
+        }
+        f64::from(expected) / f64::from(messages)
+    };
+    let early = expected(1000);
+    assert!((0.003..0.0085).contains(&early), "{early}");
+    expected(39_000);
+    let late = expected(20_000);
+    assert!((0.0085..0.0115).contains(&late), "{late}");
+}
+
+/// A regression: what was decided in bursts is drawn from the points of a grid, and what was expected was that of the best decision. A session that two losses had
+/// taught of bursts, which there were not, spent 7 points too much.
+#[test]
+fn what_is_decided_misses_as_often_as_expected() {
+    let policy = steered(1e-3);
+    let mut steering = Steering::default();
+    let (mut random, mut expected, mut missed) = (Random(0x1234_5678_9ABC_DEF1), 0.0, 0.0);
+    for message in 0..50_000 {
+        let first = Situation {
+            burst: Burst {
+                correlation: 0.29,
+                lasts: Duration::from_micros(1900),
+                age: Duration::from_millis(77),
+                ..Burst::default()
+            },
+            timing: Timing {
+                slack: Duration::from_millis(18),
+                ..Timing::default()
+            },
+            draw: (random.unit() * 4e9) as u32,
+            ..Situation::first(1, 1, 0.05)
+        };
+        let price = steering.on_message(&policy, &first, 1e-3, 0.0);
+        if message >= 10_000 {
+            let priced = Situation { price, ..first };
+            expected += f64::from(policy.miss_at_price(&priced).expect("it has tables"));
+            // Spread so far apart, copies are lost each by itself.
+            missed += 0.05_f64.powi(policy.decide(&priced).symbols.into());
+        }
+    }
+    let (expected, missed) = (expected / 40_000.0, missed / 40_000.0);
+    assert!((0.000_96..0.001_04).contains(&expected), "{expected}");
+    assert!((0.000_93..0.001_04).contains(&missed), "{missed}");
+}
+
+/// A mixture of two decisions, one of which misses ten times as often, drawn anew for each message by a share that falls as the price rises.
+struct Mixture;
+
+impl Policy for Mixture {
+    fn name(&self) -> &'static str {
+        "mixture"
+    }
+    fn decide(&self, situation: &Situation) -> Action {
+        Action::burst(situation.deficit.into())
+    }
+    fn expected_symbols(&self, _: u8, _: u16, _: f32) -> f32 {
+        0.0
+    }
+    fn miss_at_price(&self, situation: &Situation) -> Option<f32> {
+        let often = (0.1 * (12.0 - situation.price?.log2())).clamp(0.0, 1.0);
+        let is_often = (situation.draw as f32) < often * u32::MAX as f32;
+        Some(if is_often { 2.5e-3 } else { 2.5e-4 })
+    }
+}
+
+/// A regression: three messages in a row that missed more than half a target too much were taken for a change of the path, and the price hurried; but of a
+/// mixture that just meets the target every third message is one, and chance makes such runs.
+#[test]
+fn a_run_that_chance_makes_is_no_change_of_the_path() {
+    let (mut steering, mut random) = (Steering::default(), Random(0x1234_5678_9ABC_DEF1));
+    let mut expected = 0.0;
+    for message in 0..60_000 {
+        let draw = (random.unit() * 4_294_967_295.0) as u32;
+        let first = Situation {
+            draw,
+            ..Situation::first(1, 2, 0.05)
+        };
+        let price = steering.on_message(&Mixture, &first, 1e-3, 0.0);
+        if message >= 10_000 {
+            let priced = Situation { price, ..first };
+            expected += f64::from(Mixture.miss_at_price(&priced).expect("always")) / 50_000.0;
+        }
+    }
+    assert!((0.000_97..0.001_03).contains(&expected), "{expected}");
+}
+
+/// Goal: what is expected to miss too much by no more than it may be off by is not paid for before it is seen; what nobody knows, is.
+#[test]
+fn a_doubt_is_no_reason_to_pay() {
+    let policy = steered(1e-3);
+    // One copy misses a fifth too much, if that is the loss.
+    let first = Situation::first(1, 1, 0.0012);
+    let copies = |doubt| {
+        let mut steering = Steering::default();
+        let mut sent = 0.0;
+        for message in 0..10_000 {
+            let price = steering.on_message(&policy, &first, 1e-3, doubt);
+            if message >= 5000 {
+                sent += f64::from(policy.decide(&Situation { price, ..first }).symbols);
+            }
+        }
+        sent / 5000.0
+    };
+    assert!(copies(0.2) < 1.001, "{}", copies(0.2));
+    for (doubt, why) in [(0.0, "sure"), (0.05, "nearly sure"), (0.8, "unknown")] {
+        assert!(
+            (1.1..1.25).contains(&copies(doubt)),
+            "{why}: {}",
+            copies(doubt)
+        );
+    }
+    // The more misses are seen, the less is in doubt, ..
+    let bought = Situation::first(1, 2, 0.0354);
+    let expected = |seen_each: u32| {
+        let mut steering = Steering::default();
+        let mut expected = 0.0;
+        for message in 0..20_000 {
+            let price = steering.on_message(&policy, &bought, 1e-3, 0.2);
+            steering.on_outcome(message % seen_each == 0, 1e-3);
+            if message >= 15_000 {
+                let priced = Situation { price, ..bought };
+                expected += policy.miss_at_price(&priced).expect("it has tables");
+            }
+        }
+        assert!(steering.correction(1e-3) <= 1.0);
+        expected / 5000.0
+    };
+    assert!(expected(1000) > 0.001_2, "{}", expected(1000));
+    assert!(expected(770) < 0.001_05, "{}", expected(770));
+    // .. and beyond chance, it is paid for whatever was doubted.
+    let mut steering = Steering::default();
+    for message in 0..20_000 {
+        steering.on_message(&policy, &first, 1e-3, 0.2);
+        steering.on_outcome(message % 500 == 0, 1e-3);
+    }
+    assert!(steering.correction(1e-3) > 1.0);
+    let price = steering.price();
+    assert!(policy.decide(&Situation { price, ..first }).symbols > 1);
+}
+
+/// Goal: where bursts take whole messages, and no more of them than may be late, nothing is bought, neither for chance that was seen nor because a bad
+/// second has raised the price. (With bursts of 20 ms and 1 % of loss for a target of 1 %, one round and k = 4 cost 11 % where 1 will do.)
+#[test]
+fn where_nothing_is_needed_nothing_is_bought() {
+    let policy = steered(1e-2);
+    let at = |loss| Situation {
+        burst: Burst {
+            correlation: 0.98,
+            lasts: Duration::from_millis(20),
+            age: Duration::from_secs(1),
+            ..Burst::default()
+        },
+        timing: Timing {
+            slack: Duration::from_millis(47),
+            ..Timing::default()
+        },
+        ..Situation::first(1, 1, loss)
+    };
+    let mut steering = Steering::default();
+    let mut copies = |messages: u32, loss| {
+        let mut copies = 0;
+        for message in 0..messages {
+            let price = steering.on_message(&policy, &at(loss), 1e-2, 0.05);
+            let sent = policy.decide(&Situation { price, ..at(loss) }).symbols;
+            copies += u32::from(sent) - 1;
+            // Six too many of the first thousand: luck.
+            let is_missed = message.is_multiple_of(100) || messages > 900 && message % 150 == 1;
+            steering.on_outcome(is_missed, 1e-2);
+        }
+        f64::from(copies) / f64::from(messages)
+    };
+    assert!(copies(1000, 0.01) < 0.01);
+    assert!(copies(800, 0.3) > 0.5, "a bad spell");
+    let after = copies(800, 0.01);
+    assert!(after < 0.1, "0.31 if it falls step by step: {after}");
+}
+
+/// Goal: the target is met although the policy believes in half the loss that there is: what it saw corrects what it expects.
+#[test]
+fn wrong_beliefs_are_corrected() {
+    let policy = steered(1e-2);
+    let mut random = Random(0x1234_5678_9ABC_DEF1);
+    let first = Situation::first(4, 1, 0.05);
+    let mut steering = Steering::default();
+    achieve(&mut steering, &policy, &first, 0.1, 20_000, &mut random);
+    assert!(
+        steering.correction(1e-2) > 1.2,
+        "{}",
+        steering.correction(1e-2)
+    );
+    let achieved = achieve(&mut steering, &policy, &first, 0.1, 40_000, &mut random);
+    let missed = achieved.missed / 40_000.0;
+    assert!((0.005..0.0135).contains(&missed), "{missed}");
+}
+
+/// Goal: at the highest price misses and what the target allows of them are set off against each other, as below it; but more of them
+/// than allowed raise nothing further. (Only what is allowed was counted: 1.2 % were late for a target of 1 where bursts take 10 %,
+/// since the price fell when it should not.)
+#[test]
+fn misses_at_the_highest_price_count() {
+    let policy = steered(1e-2);
+    let hopeless = Situation::first(1, 1, 0.9);
+    let mut steering = Steering::default();
+    // So many that what is chance does not grow with their number any more.
+    for _ in 0..40_000 {
+        steering.on_message(&policy, &Situation::first(1, 1, 0.001), 1e-2, 0.0);
+    }
+    for _ in 0..50 {
+        steering.on_outcome(true, 1e-2);
+    }
+    for _ in 0..100 {
+        steering.on_message(&policy, &hopeless, 1e-2, 0.0);
+    }
+    let highest = steering.correction(1e-2);
+    assert!(highest > 2.0, "{highest}");
+    let mut send = |messages: u32, is_missed: fn(u32) -> bool| {
+        for message in 1..=messages {
+            steering.on_message(&policy, &hopeless, 1e-2, 0.0);
+            steering.on_outcome(is_missed(message), 1e-2);
+        }
+        steering.correction(1e-2) / highest
+    };
+    let as_promised = send(2000, |message| message.is_multiple_of(100));
+    assert!((0.6..=1.0).contains(&as_promised), "{as_promised}");
+    let far_more = send(20_000, |_| true);
+    assert!((0.8..=1.001).contains(&far_more), "{far_more}");
+    let none = send(1000, |_| false);
+    assert!(none < 0.5, "{none}");
+}
+
+/// Goal: where expectations are right, luck costs nothing however long a stream lasts. (Of a hundred misses ten more or less are luck, and
+/// were corrected as if they were none: with 10 % loss, one round and k = 1 that cost 202.9 % where 200 will do, and 201.3 now.)
+/// Method: messages that are expected to miss as often as allowed, and do.
+#[test]
+fn luck_is_no_reason_to_correct() {
+    let policy = steered(1e-2);
+    let first = Situation::first(4, 1, 0.05);
+    let mut random = Random(0x1234_5678_9ABC_DEF1);
+    let mut corrected = 0;
+    for _ in 0..100 {
+        let mut steering = Steering::default();
+        for _ in 0..30_000 {
+            steering.on_message(&policy, &first, 1e-2, 0.0);
+            steering.on_outcome(random.unit() < 0.01, 1e-2);
+            corrected += u32::from((steering.correction(1e-2) - 1.0).abs() > 0.2);
+        }
+    }
+    let share = f64::from(corrected) / 3e6;
+    assert!(share < 0.06, "{share}");
+}
+
+/// Goal: no oscillation: on a steady path the price comes to rest within two octaves, and stays there.
+#[test]
+fn the_price_comes_to_rest() {
+    let policy = steered(1e-3);
+    let mut random = Random(0x1234_5678_9ABC_DEF1);
+    for (loss, rounds) in [(0.02, 1), (0.02, 2), (0.2, 2)] {
+        let first = Situation::first(4, rounds, loss as f32);
+        let mut steering = Steering::default();
+        achieve(&mut steering, &policy, &first, loss, 3000, &mut random);
+        let mut range = (f32::INFINITY, 0.0_f32);
+        for _ in 0..200 {
+            achieve(&mut steering, &policy, &first, loss, 100, &mut random);
+            let log2 = steering.price().expect("messages were sent").log2();
+            range = (range.0.min(log2), range.1.max(log2));
+        }
+        assert!(range.1 - range.0 < 2.0, "{loss} {rounds}: {range:?}");
+    }
+}
+
+/// Goal: cheaper than Hairpin's policy at the same lateness, at 10, 20 and 30 % loss and k = 8. Hairpin decides by a price of
+/// parity; the miss that it comes to becomes the target.
+#[test]
+fn cheaper_than_hairpin_at_its_own_lateness() {
+    for loss in [0.1, 0.2, 0.3] {
+        for rounds in [2, 3] {
+            for misses in [1e-3, 1e-4, 1e-5] {
+                let price = ParityPrice::new(misses).expect("in range");
+                let problem = Problem {
+                    loss,
+                    source_symbols: 8,
+                    rounds,
+                    miss_target: 1e-3,
+                };
+                let hairpin = solve(PolicyKind::Hairpin(price), &problem).expect("in range");
+                let target = Problem {
+                    miss_target: hairpin.miss_probability,
+                    ..problem
+                };
+                let ours = solve(PolicyKind::Steered, &target).expect("in range");
+                assert!(
+                    ours.expected_symbols < hairpin.expected_symbols,
+                    "{target:?}: {} beside {}",
+                    ours.expected_symbols,
+                    hairpin.expected_symbols
+                );
+            }
+        }
+    }
+}
