@@ -10,7 +10,7 @@ use crate::{Hurries, Price, chance};
 pub struct Burst {
     /// Correlation of the fates of two symbols sent together, 0..=1. 0: independent.
     pub correlation: f32,
-    /// What is left of it, or of that of symbols some time apart, if all of it is taken for chance that may be: 0..=1.
+    /// The part of it, or of that of symbols some time apart, that chance does not explain, 0..=1.
     pub surely: f32,
     /// Time between two symbols after which it has fallen to 1/e.
     pub lasts: Duration,

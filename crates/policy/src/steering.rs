@@ -151,7 +151,9 @@ impl Steering {
         let stands_for = 1.0 + f32::from(core::mem::take(&mut self.unsearched));
         self.count();
         let is_bursty = first.burst.correlation > BURSTY;
-        let of_nothing = if first.rounds_left == 1 {
+        // Asked for only where it says something.
+        let is_asked = is_bursty || first.is_uneven() || self.excess > 0.0;
+        let of_nothing = if first.rounds_left == 1 && is_asked {
             miss_at(policy, first, Price::LEAST)
         } else {
             None

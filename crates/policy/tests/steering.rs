@@ -106,6 +106,30 @@ fn uniform_loss_costs_what_the_optimum_costs() {
     }
 }
 
+/// Bursts of 20 ms that are no chance, the latest a second ago.
+fn burst_of_20_ms(correlation: f32) -> Burst {
+    Burst {
+        correlation,
+        surely: correlation,
+        lasts: Duration::from_millis(20),
+        age: Duration::from_secs(1),
+        ..Burst::default()
+    }
+}
+
+/// A message of so many symbols, of which one flight leaves within `slack_ms`, where bursts take 5 %.
+fn in_bursts(burst: Burst, source_symbols: u8, slack_ms: u64, random: &mut Random) -> Situation {
+    Situation {
+        burst,
+        timing: Timing {
+            slack: Duration::from_millis(slack_ms),
+            ..Timing::default()
+        },
+        draw: (random.unit() * 4e9) as u32,
+        ..Situation::first(source_symbols, 1, 0.05)
+    }
+}
+
 /// A regression: where what is expected takes a search, messages between two of them were not counted after the price had fallen too low, and
 /// twice as many as were meant were expected to miss.
 #[test]
@@ -116,21 +140,7 @@ fn messages_between_two_searches_count() {
         let mut steering = Steering::default();
         let (mut random, mut expected) = (Random(0x1234_5678_9ABC_DEF1), 0.0);
         for message in 0..12_000 {
-            let first = Situation {
-                burst: Burst {
-                    correlation,
-                    surely: correlation,
-                    lasts: Duration::from_millis(20),
-                    age: Duration::from_secs(1),
-                    ..Burst::default()
-                },
-                timing: Timing {
-                    slack: Duration::from_millis(100),
-                    ..Timing::default()
-                },
-                draw: (random.unit() * 4e9) as u32,
-                ..Situation::first(4, 1, 0.05)
-            };
+            let first = in_bursts(burst_of_20_ms(correlation), 4, 100, &mut random);
             let price = steering.on_message(&policy, &first, 1e-2, 0.0);
             if message >= 4000 {
                 let priced = Situation { price, ..first };
@@ -152,21 +162,7 @@ fn an_approximation_aims_lower_until_much_is_seen() {
     let mut expected = |messages: u32| {
         let mut expected = 0.0;
         for _ in 0..messages {
-            let first = Situation {
-                burst: Burst {
-                    correlation: 0.6,
-                    surely: 0.5,
-                    lasts: Duration::from_millis(20),
-                    age: Duration::from_secs(1),
-                    ..Burst::default()
-                },
-                timing: Timing {
-                    slack: Duration::from_millis(100),
-                    ..Timing::default()
-                },
-                draw: (random.unit() * 4e9) as u32,
-                ..Situation::first(4, 1, 0.05)
-            };
+            let first = in_bursts(burst_of_20_ms(0.6), 4, 100, &mut random);
             let price = steering.on_message(&policy, &first, 1e-2, 0.0);
             let priced = Situation { price, ..first };
             let miss = policy.miss_at_price(&priced).expect("it has tables");
@@ -189,21 +185,14 @@ fn what_is_decided_misses_as_often_as_expected() {
     let policy = steered(1e-3);
     let mut steering = Steering::default();
     let (mut random, mut expected, mut missed) = (Random(0x1234_5678_9ABC_DEF1), 0.0, 0.0);
+    let burst = Burst {
+        correlation: 0.29,
+        lasts: Duration::from_micros(1900),
+        age: Duration::from_millis(77),
+        ..Burst::default()
+    };
     for message in 0..50_000 {
-        let first = Situation {
-            burst: Burst {
-                correlation: 0.29,
-                lasts: Duration::from_micros(1900),
-                age: Duration::from_millis(77),
-                ..Burst::default()
-            },
-            timing: Timing {
-                slack: Duration::from_millis(18),
-                ..Timing::default()
-            },
-            draw: (random.unit() * 4e9) as u32,
-            ..Situation::first(1, 1, 0.05)
-        };
+        let first = in_bursts(burst, 1, 18, &mut random);
         let price = steering.on_message(&policy, &first, 1e-3, 0.0);
         if message >= 10_000 {
             let priced = Situation { price, ..first };

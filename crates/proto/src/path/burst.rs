@@ -81,7 +81,12 @@ impl After {
             return 0.0;
         }
         let seen = self.correlation(loss, loss, weight);
-        (seen - deviations * chance_alone(loss, self.packets)).max(0.0)
+        self.less_chance(seen, loss, deviations).max(0.0)
+    }
+
+    /// A correlation seen, less so many standard deviations of what chance makes of independent losses.
+    fn less_chance(&self, seen: f32, loss: f32, deviations: f32) -> f32 {
+        seen - deviations * chance_alone(loss, self.packets.max(1.0))
     }
 
     /// Correlation with the loss before on a path that loses `loss`, with a prior share of the weight of so many packets.
@@ -230,8 +235,7 @@ impl Bursts {
         }
         // The largest of several is what chance made large, if nothing else did.
         let surely = |class: usize| {
-            let chance = chance_alone(loss, self.after_loss[class].packets.max(1.0));
-            self.seen_in(class, loss) - CHANCES * chance
+            self.after_loss[class].less_chance(self.seen_in(class, loss), loss, CHANCES)
         };
         let apart = (1..CLASSES).filter(|class| self.after_loss[*class].packets >= ENOUGH);
         let apart = apart.map(surely).fold(0.0, f32::max);
@@ -292,8 +296,7 @@ impl Bursts {
     /// The greatest correlation seen of packets together, or so far apart that any is left, as far as it is no chance.
     pub(crate) fn surely(&self, loss: f32) -> f32 {
         let surely = |after: &After| {
-            let seen = after.correlation(loss, loss, 1.0);
-            seen - SURE_CHANCES * chance_alone(loss, after.packets.max(1.0))
+            after.less_chance(after.correlation(loss, loss, 1.0), loss, SURE_CHANCES)
         };
         self.after_loss.iter().map(surely).fold(0.0, f32::max)
     }
@@ -422,20 +425,17 @@ mod tests {
     /// apart, and is never seen together. So four sessions in eight steered as if they knew little, and spent 358 % where 347 will do.
     #[test]
     fn two_that_met_by_chance_are_not_surely_a_burst() {
-        let mut met = Bursts::default();
-        let mut pairs = |lost: u32| {
-            for pair in 0..2 {
-                met.note_after_loss(Duration::from_micros(100), pair < lost);
-            }
-            for pair in 0..300 {
-                met.note_after_loss(Duration::from_millis(4), pair % 5 == 0);
-            }
-            (met.shape(0.2, true).0, met.surely(0.2))
-        };
-        let (seems, surely) = pairs(2);
+        let mut by_chance = Bursts::default();
+        for _ in 0..2 {
+            by_chance.note_after_loss(Duration::from_micros(100), true);
+        }
+        for pair in 0..300 {
+            by_chance.note_after_loss(Duration::from_millis(4), pair % 5 == 0);
+        }
+        let (seems, surely) = (by_chance.shape(0.2, true).0, by_chance.surely(0.2));
         assert!(seems > 0.2 && surely < 0.01, "{seems} {surely}");
-        let bursts = self::met(5, 20);
-        assert!(bursts.surely(0.1) > 0.7, "{}", bursts.surely(0.1));
+        let bursts = met(5, 20).surely(0.1);
+        assert!(bursts > 0.7, "{bursts}");
         assert!(Bursts::default().surely(0.1) <= 0.0);
     }
 
