@@ -79,6 +79,8 @@ pub(crate) struct Congestion {
     is_idle: bool,
     /// Little waits to be sent.
     is_thin: bool,
+    /// Not all that waits is redundancy.
+    is_needed: bool,
     /// Since persistent congestion; while it lasts the floor of [`INITIAL`] is not given.
     silence: Silence,
     /// The latest cut.
@@ -103,6 +105,7 @@ impl Default for Congestion {
             is_starting: true,
             is_idle: true,
             is_thin: true,
+            is_needed: false,
             silence: Silence::default(),
             recovery: Recovery::default(),
             gap: Gap::default(),
@@ -146,13 +149,19 @@ impl Congestion {
 
     /// What a session may always have under way while its application limits it: ten packets, and, unless others fill the queue or room is
     /// made, what it has sent lately and seen arrive, over a round trip as long as a path's own delay makes it. The application's bursts
-    /// and a delay that wanders would else be taken for a queue.
+    /// and a delay that wanders would else be taken for a queue. What is needed may take the present round trip, whatever makes it as long, up to
+    /// [`THIN`]: so little is no download, and redundancy has to wait meanwhile.
     fn least_when_thin(&self) -> f64 {
         if self.rivalry.is_on() || self.rivalry.drained().is_some() || !self.delays.is_known() {
             return INITIAL;
         }
         let spans = self.longest_without_queue() + self.gap.allowance();
-        (self.carried.rate_max() * spans.as_secs_f64()).max(INITIAL)
+        let least = (self.carried.rate_max() * spans.as_secs_f64()).max(INITIAL);
+        if !self.is_needed {
+            return least;
+        }
+        let stands = self.carried.rate_max() * self.delays.standing_us() / 1e6;
+        least.max(stands.min(THIN))
     }
 
     /// A round trip as long as a path's own delay makes it.
@@ -236,6 +245,7 @@ impl Congestion {
             .look(now, is_awaited.then(|| self.longest_without_queue()));
         let live = THIN_LIVE + self.gap.leaves(now).as_secs_f64();
         let live_max = THIN.max(self.carried.rate_max() * live);
+        self.is_needed = bytes > 0;
         self.is_thin = bytes.saturating_sub(of_live) as f64 <= THIN && bytes as f64 <= live_max;
     }
 

@@ -259,6 +259,33 @@ fn a_thin_session_makes_no_room_for_a_longer_path() {
     }
 }
 
+/// Four packets each 20 ms on a path whose round trip was 20 ms and is 100: what is needed may leave, up to twenty packets; redundancy waits (decision 0007).
+#[test]
+fn what_is_needed_has_room_on_a_longer_path() {
+    let mut congestion = Congestion::default();
+    let exchange = |congestion: &mut Congestion, ms: u64, rtt_ms: u64| {
+        let rtt = Duration::from_millis(rtt_ms);
+        for _ in 0..4 {
+            congestion.on_sent(at(ms), 1200);
+            congestion.on_rtt(at(ms + rtt_ms), rtt, rtt, 1200);
+            congestion.on_acked(at(ms + rtt_ms), at(ms), 1200);
+        }
+    };
+    for tick in 0..100 {
+        exchange(&mut congestion, tick * 20, 20);
+    }
+    congestion.set_waiting(at(2000), 1200, 1200);
+    assert_eq!(congestion.window(), INITIAL as u64);
+    for tick in 0..20 {
+        exchange(&mut congestion, 2000 + tick * 20, 100);
+    }
+    congestion.set_waiting(at(2500), 1200, 1200);
+    let needed = congestion.window();
+    assert!((20_000..=24_000).contains(&needed), "{needed}");
+    congestion.set_waiting(at(2500), 0, 0);
+    assert_eq!(congestion.window(), INITIAL as u64, "only redundancy waits");
+}
+
 /// A radio's jump of 40 ms leaves 30 packets of 6.4 Mbit/s waiting. That made a live stream a download, whose window was what the jump had
 /// left of it, so that more waited: cellular 4, 16 symbols each 20 ms, was 22 % late where 2 would do.
 #[test]
