@@ -496,6 +496,28 @@ fn what_is_needed_has_room_on_a_path_that_became_longer() {
     assert!(late < 0.005, "{late}");
 }
 
+/// The interval of the late share was that of what arrived late: of what never arrived nothing was in it (`lab simulate --loss 0.5`: 38 % late, 5.7 to 7.4).
+#[test]
+fn what_never_arrives_is_in_the_interval() {
+    let dark = path(ms(60), |channel| {
+        channel.blackouts = vec![(Duration::from_secs(4), Duration::from_secs(600))];
+    });
+    let options = SimulateOptions {
+        sessions: 4,
+        messages: 400,
+        interval: ms(100),
+        ..SimulateOptions::new(dark, ms(80))
+    };
+    let results = simulate(&options, |_| {}).expect("the path lets sessions begin");
+    let summary = &results[0].summary;
+    assert!(summary.lost_messages > 0, "{summary:?}");
+    let interval = summary.late_share_95;
+    assert!(
+        interval.low < summary.late_share && summary.late_share < interval.high,
+        "{summary:?}"
+    );
+}
+
 /// A fifth of all packets lost by chance was taken for congestion, period after period: the window shrank to next to nothing, and 98 % of
 /// messages were late (12 % with a second round, 7 % with a third).
 #[test]

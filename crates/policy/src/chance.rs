@@ -78,6 +78,29 @@ impl Losses {
         }
         arrive / of
     }
+
+    /// Probability that fewer than the deficit arrive of so many symbols. O(symbols).
+    pub(crate) fn miss(self, deficit: u16, symbols: u16) -> f64 {
+        if symbols < deficit {
+            return 1.0;
+        }
+        let mut completes = self.all_arrive(deficit);
+        let mut complete = completes;
+        for sent in deficit..symbols {
+            completes *= self.grows(deficit, sent);
+            complete += completes;
+        }
+        (1.0 - complete).max(0.0)
+    }
+
+    /// How many times as likely the symbol after `sent`, at least the deficit, completes the deficit as the last of `sent` does.
+    fn grows(self, deficit: u16, sent: u16) -> f64 {
+        let own = 1.0 - self.uneven;
+        let (sent, lost) = (f64::from(sent), f64::from(sent - deficit));
+        let is_lost = self.loss * own + lost * self.uneven;
+        let of = own + sent * self.uneven;
+        is_lost * sent / (of * (lost + 1.0))
+    }
 }
 
 /// The flight with the least symbols and misses, where a miss is worth `price` symbols and nothing follows: how many symbols, at most `limit`, and
@@ -87,14 +110,10 @@ pub(crate) fn best_flight(deficit: u16, losses: Losses, price: f64, limit: u16) 
     // best is where it has fallen to what a symbol is worth, or none more.
     let all_arrive = losses.all_arrive(deficit);
     let worth = price.recip();
-    let own = 1.0 - losses.uneven;
     let (mut saves, mut saved) = (all_arrive, 0.0);
     let mut flight = deficit;
     while flight < limit {
-        let (sent, lost) = (f64::from(flight), f64::from(flight - deficit));
-        let is_lost = losses.loss * own + lost * losses.uneven;
-        let of = own + sent * losses.uneven;
-        let grows = is_lost * sent / (of * (lost + 1.0));
+        let grows = losses.grows(deficit, flight);
         let next = saves * grows;
         if next <= worth && grows < 1.0 {
             break;

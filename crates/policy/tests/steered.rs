@@ -6,7 +6,9 @@ mod support;
 
 use std::time::Duration;
 
-use punctual_policy::{Answers, Burst, COST_CAP, Hurries, Hurry, Policy, Price, Situation, Timing};
+use punctual_policy::{
+    Action, Answers, Burst, COST_CAP, Hurries, Hurry, Policy, Price, Situation, Timing,
+};
 use support::{Random, steered};
 
 /// Goal: after a silence the belief decides: where only the answer is missing, nothing more goes; where the symbols are, they
@@ -162,14 +164,14 @@ fn too_late_is_a_miss_with_bursts_and_without() {
         };
         assert_eq!(policy.miss_at_price(&hurried), policy.miss_at_price(&late));
         assert_eq!(policy.decide(&late).symbols, 4);
-        assert_eq!(policy.worth(&late, u16::MAX), None);
+        assert_eq!(policy.worth(&late, Action::burst(u16::MAX)), None);
         let last = Situation {
             rounds_left: 1,
             ..late
         };
         assert!(
             policy
-                .worth(&last, u16::MAX)
+                .worth(&last, Action::burst(u16::MAX))
                 .is_some_and(|worth| worth > 60_000.0)
         );
     }
@@ -292,7 +294,7 @@ fn a_flight_that_may_be_late_is_reckoned_with() {
         let action = policy.decide(&situation);
         let worth = |symbols| {
             policy
-                .worth(&situation, symbols)
+                .worth(&situation, Action::burst(symbols))
                 .expect("one round is left")
         };
         let (less, more) = (worth(action.symbols - 1), worth(action.symbols + 1));
@@ -394,6 +396,51 @@ fn nothing_out_of_range_panics() {
             "{action:?}"
         );
         let _ = policy.miss_at_price(&situation);
-        let _ = policy.worth(&situation, action.symbols);
+        let _ = policy.worth(&situation, action);
+    }
+}
+
+/// Goal: why a flight is what it is can be told: a symbol more is worth less than it is, and the last one more, unless it is needed.
+/// Method: rounds, losses, bursts and prices; the worth where the message's draw decides.
+#[test]
+fn a_flight_is_worth_the_most_where_it_is_decided() {
+    let policy = steered(1e-3);
+    let bursts = [(0.0, 0), (0.6, 20)].map(|(correlation, ms)| Burst {
+        correlation,
+        lasts: Duration::from_millis(ms),
+        ..Burst::default()
+    });
+    for (loss, rounds, deficit) in [(0.03, 1, 4), (0.11, 1, 1), (0.3, 2, 4), (0.5, 3, 9)] {
+        for burst in bursts {
+            for draw in [1 << 20, 0x9e37_79b9, u32::MAX] {
+                let situation = Situation {
+                    burst,
+                    draw,
+                    price: Some(Price::from_log2(9.4)),
+                    timing: Timing {
+                        slack: Duration::from_millis(60) * u32::from(rounds),
+                        round_time: Duration::from_millis(60),
+                        ..Timing::default()
+                    },
+                    ..Situation::first(deficit, rounds, loss)
+                };
+                let flight = policy.decide(&situation);
+                let worth = |flight| policy.worth(&situation, flight).expect("tables are built");
+                let here = worth(flight);
+                let group = flight.together.max(1);
+                let more = Action {
+                    symbols: flight.symbols + group,
+                    ..flight
+                };
+                assert!(here < worth(more) + 0.06, "{situation:?} {flight:?}");
+                if flight.symbols >= u16::from(deficit) + group {
+                    let less = Action {
+                        symbols: flight.symbols - group,
+                        ..flight
+                    };
+                    assert!(here < worth(less) + 0.06, "{situation:?} {flight:?}");
+                }
+            }
+        }
     }
 }

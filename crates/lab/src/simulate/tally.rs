@@ -51,7 +51,8 @@ pub(super) struct Tally {
     arrived_count: u64,
     /// Messages that arrived more than once: a broken promise.
     twice: u64,
-    late_of_session: Vec<u32>,
+    /// By session: what it sent, and what of it was in time.
+    sent_in_time: Vec<(u64, u64)>,
     latencies: Latencies,
     fates: Option<Fates>,
 }
@@ -65,7 +66,7 @@ impl Tally {
             arrived: vec![0; options.messages.div_ceil(64) as usize],
             arrived_count: 0,
             twice: 0,
-            late_of_session: vec![0; options.sessions as usize],
+            sent_in_time: vec![(0, 0); options.sessions as usize],
             latencies: Latencies::default(),
             fates: options.keeps_fates.then(|| Fates::new(options.messages)),
         }
@@ -73,6 +74,8 @@ impl Tally {
 
     /// `message` is None when it was refused.
     pub(super) fn on_sent(&mut self, number: u64, session: SessionId, message: Option<MessageId>) {
+        let of_session = &mut self.sent_in_time[(number % self.sessions) as usize];
+        of_session.0 += u64::from(message.is_some());
         self.sent += u64::from(message.is_some());
         if let Some(fates) = &mut self.fates {
             match message {
@@ -105,8 +108,10 @@ impl Tally {
         let latency_us = (at.0 - sent_at.0).div_ceil(1000);
         self.latencies.record(latency_us);
         if latency_us > self.deadline_us {
-            self.late_of_session[(number % self.sessions) as usize] += 1;
-        } else if let Some(fates) = &mut self.fates {
+            return;
+        }
+        self.sent_in_time[(number % self.sessions) as usize].1 += 1;
+        if let Some(fates) = &mut self.fates {
             fates.on_arrival_in_time(number);
         }
     }
@@ -132,22 +137,15 @@ impl Tally {
             self.latencies.record_lost();
         }
         let total = Totals::of(stats);
-        let late: u64 = self
-            .late_of_session
-            .iter()
-            .map(|&late| u64::from(late))
-            .sum::<u64>()
-            + lost;
-        let clusters: Vec<Cluster> = self
-            .late_of_session
-            .iter()
-            .enumerate()
-            .map(|(session, &late)| Cluster {
-                hits: u64::from(late),
-                of: (self.sent + self.sessions - 1 - session as u64) / self.sessions,
+        // What never arrived is late as well.
+        let clusters: Vec<Cluster> = (self.sent_in_time.iter())
+            .filter(|(sent, _)| *sent > 0)
+            .map(|&(sent, in_time)| Cluster {
+                hits: sent - in_time,
+                of: sent,
             })
-            .filter(|cluster| cluster.of > 0)
             .collect();
+        let late: u64 = clusters.iter().map(|cluster| cluster.hits).sum();
         let summary = Summary {
             policy: kind.to_string(),
             messages: self.sent,

@@ -34,6 +34,7 @@ pub(crate) fn price_table(loss: f64) -> PriceTable {
         }
     }
     PriceTable {
+        loss,
         symbols: symbols.into(),
         miss: miss.into(),
         value: value.into(),

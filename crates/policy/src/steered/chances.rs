@@ -42,9 +42,7 @@ impl State<'_> {
         };
         let cap = most.min(CAP_MAX);
         let late = LATE.point(1.0 - in_time, situation.draw);
-        // The lower bits draw the loss, the highest whether it is late.
-        let others = (situation.draw >> 21).reverse_bits();
-        let correlation = point_of_share(situation.burst.correlation, CORRELATIONS, others);
+        let correlation = correlation_point(situation);
         let key = key(&[
             (point.key(), TablePoint::BITS),
             (u64::from(cap), 7),
@@ -53,13 +51,7 @@ impl State<'_> {
         ]);
         let in_time = 1.0 - f64::from(LATE.value(late).min(1.0));
         let kept = CHANCES.get(key, || {
-            let situation = Situation {
-                burst: Burst {
-                    correlation: correlation as f32 / CORRELATIONS as f32,
-                    ..Burst::default()
-                },
-                ..point.of(situation)
-            };
+            let situation = situation_at(point, situation);
             let state = State {
                 situation: &situation,
                 ..*self
@@ -76,6 +68,21 @@ impl State<'_> {
             in_time,
         };
         (number(kept >> 23), chance)
+    }
+
+    /// Symbols and misses of a flight of so many, at least the deficit, at the points around the situation; `in_time` is that of a [`Chance`].
+    pub(super) fn worth_by_chance(&self, rounds: u16, in_time: f64, symbols: u16) -> f64 {
+        let Some(point) = TablePoint::around(self.situation, self.full_price, rounds - 1) else {
+            return self.by_chance(rounds, in_time, symbols..=symbols).0;
+        };
+        let situation = situation_at(point, self.situation);
+        let state = State {
+            situation: &situation,
+            ..*self
+        };
+        state
+            .by_chance(point.rounds + 1, in_time, symbols..=symbols)
+            .0
     }
 
     /// Symbols and misses, and the best flight now of so many symbols, at least the deficit, where of `rounds` (at least 2) the last flight
@@ -137,6 +144,23 @@ impl State<'_> {
             }
         }
         best
+    }
+}
+
+/// Which point of the correlations the message draws.
+fn correlation_point(situation: &Situation) -> u32 {
+    // The lower bits draw the loss, the highest whether it is late.
+    let others = (situation.draw >> 21).reverse_bits();
+    point_of_share(situation.burst.correlation, CORRELATIONS, others)
+}
+
+fn situation_at(point: TablePoint, situation: &Situation) -> Situation {
+    Situation {
+        burst: Burst {
+            correlation: correlation_point(situation) as f32 / CORRELATIONS as f32,
+            ..Burst::default()
+        },
+        ..point.of(situation)
     }
 }
 

@@ -29,8 +29,17 @@ pub(super) fn best(task: &Task, draw: u32) -> Action {
 /// is drawn changes: with 5 % of loss, one round and k = 1, 0.075 % for 0.1.) O(symbols).
 pub(super) fn miss(task: &Task, draw: u32) -> f64 {
     let flight = Flight::around(task, draw);
-    let together = flight.together(task);
-    task.miss_of(flight.symbols.into(), together, flight.moments.into())
+    let spacing = task.spacing_of(flight.moments.into());
+    task.miss_of(flight.symbols.into(), flight.together(task), spacing)
+}
+
+/// Symbols and misses (in symbols) of a flight at the points around the task: where the message decides.
+pub(super) fn worth(task: &Task, draw: u32, flight: Action) -> f64 {
+    let at_point = Point::around(task, draw).task();
+    let lasts = task.burst.lasts.as_secs_f32().max(1e-6);
+    let spacing = flight.spacing.as_secs_f32() / lasts;
+    let spacing = Duration::try_from_secs_f32(spacing).unwrap_or(Duration::MAX);
+    at_point.worth(flight.symbols, flight.together, spacing)
 }
 
 /// A flight, whatever the time is that it is spread over.
@@ -122,9 +131,10 @@ impl Point {
         ])
     }
 
-    fn find(&self) -> Flight {
+    /// The task at the point, of bursts that last for a second.
+    fn task(&self) -> Task {
         let lasts = Duration::from_secs(1);
-        let task = Task {
+        Task {
             deficit: self.deficit,
             cap: self.cap.into(),
             loss: LOSS.value(self.loss).min(1.0).into(),
@@ -136,8 +146,11 @@ impl Point {
             first_bad: FIRST_BAD.value(self.first_bad).min(1.0).into(),
             slack: lasts.mul_f32(BURSTS.value(self.bursts)),
             price: PRICE.value(self.price).into(),
-        };
-        let best = task.best();
+        }
+    }
+
+    fn find(&self) -> Flight {
+        let best = self.task().best();
         Flight {
             symbols: best.symbols.min(u16::from(u8::MAX)) as u8,
             moments: best.moments.min(u16::from(u8::MAX)) as u8,
@@ -181,7 +194,7 @@ mod tests {
                     for draw in [0, 0x1234_5678, u32::MAX] {
                         let found = best(&task, draw);
                         assert_eq!(found, best(&task, draw));
-                        let worth = task.worth(found.symbols);
+                        let worth = task.worth(found.symbols, found.together, found.spacing);
                         assert!(
                             worth < 1.15 * least + 1.0,
                             "{loss} {price} {deficit} {slack_ms}: {found:?} {worth}, {wanted:?} {least}"

@@ -28,6 +28,7 @@ mod silence;
 mod spacing;
 pub(crate) mod tables;
 mod without;
+mod worth;
 
 use core::time::Duration;
 
@@ -36,7 +37,6 @@ use crate::error::checked_miss_target;
 use crate::limits::{FLIGHT_MAX, SOURCE_SYMBOLS_MAX};
 use crate::{Action, Burst, OutOfRange, Policy, Price, Situation, chance, stopgap};
 use grid::{DEFICITS, PRICES};
-use pace::Pace;
 use spacing::Task;
 use tables::{PriceTable, SHELF};
 pub use without::{Part, Without};
@@ -73,33 +73,17 @@ impl Steered {
         SHELF.is_wanting()
     }
 
-    /// What sending `symbols` now comes to: symbols, these included, and misses at the situation's price (in symbols), if all that follows
-    /// is decided by this policy. The best choice has the least of it. `None` without a table, and when nothing is missing.
+    /// What sending `flight` now comes to: symbols, these included, and misses at the situation's price (in symbols), if all that follows
+    /// is decided by this policy. `None` without a table, and when nothing is missing.
     ///
-    /// For explaining a decision: all unaccounted symbols are taken for lost. O(deficit), in a last round with bursts O(deficit x symbols).
+    /// It is reckoned at the points of the tables that the message draws, where the decision was, so of all flights what is decided has about the least of it.
+    /// For explaining a decision: all unaccounted symbols are taken for lost. O(deficit x symbols).
     #[must_use]
-    pub fn worth(&self, situation: &Situation, symbols: u16) -> Option<f64> {
+    pub fn worth(&self, situation: &Situation, flight: Action) -> Option<f64> {
         if situation.rounds_left == 0 || situation.deficit == 0 {
             return None;
         }
-        let state = self.state(situation)?;
-        let deficit = u16::from(situation.deficit);
-        let Pace {
-            rounds: rounds_left,
-            chance,
-            ..
-        } = state.pace();
-        Some(
-            if let Some(chance) = chance.filter(|_| symbols >= deficit) {
-                state
-                    .by_chance(rounds_left, chance.in_time, symbols..=symbols)
-                    .0
-            } else if rounds_left == 1 && state.is_bursty() {
-                state.last_flight().worth(symbols)
-            } else {
-                state.worth(rounds_left, symbols)
-            },
-        )
+        Some(self.state(situation)?.worth_of(flight))
     }
 
     /// The price of the situation, or the one at which blocks like this just meet the target.
@@ -421,16 +405,5 @@ impl State<'_> {
             self.table
                 .value(entry + usize::from(deficit).min(DEFICITS) - 1),
         )
-    }
-
-    /// Symbols and misses that follow from sending so many now, with so many rounds left.
-    fn worth(&self, rounds_left: u16, symbols: u16) -> f64 {
-        let deficit = u16::from(self.situation.deficit).min(DEFICITS as u16);
-        let loss = chance::loss_within_bounds(self.situation.loss_mean);
-        let mut worth = f64::from(symbols);
-        chance::arrivals_below(symbols, 1.0 - loss, deficit, |arrived, chance| {
-            worth += chance * self.value(rounds_left - 1, deficit - arrived);
-        });
-        worth
     }
 }

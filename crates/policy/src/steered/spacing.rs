@@ -87,26 +87,27 @@ impl Task {
         Moments::new(self.burst, self.loss).after(time).0
     }
 
-    /// Symbols and misses (in symbols) of a flight of so many, at its best spacing.
-    pub(crate) fn worth(&self, symbols: u16) -> f64 {
-        if symbols < u16::from(self.deficit) {
-            return f64::from(symbols) + self.price;
-        }
-        let all = u16::from(self.deficit);
-        let at =
-            |together, moments| self.value(&self.best_at(together, moments, symbols..=symbols));
-        let apart = at(1, symbols.max(2));
-        let by_all = if all > 1 && symbols > all {
-            at(all, symbols.div_ceil(all))
-        } else {
-            apart
-        };
-        at(1, 0).min(apart).min(by_all)
+    /// Symbols and misses (in symbols) of a flight of so many, so many of which leave together, so far apart.
+    pub(super) fn worth(&self, symbols: u16, together: u16, spacing: Duration) -> f64 {
+        f64::from(symbols) + self.price * self.miss_of(symbols, together, spacing)
     }
 
-    /// Probability that fewer than the deficit arrive of so many symbols, so many of which leave together, as far apart as so many moments are.
-    pub(super) fn miss_of(&self, symbols: u16, together: u16, moments: u16) -> f64 {
-        self.best_at(together, moments, symbols..=symbols).miss
+    /// Probability that fewer than the deficit arrive of so many symbols, so many of which leave together, so far apart. O(deficit x symbols).
+    pub(super) fn miss_of(&self, symbols: u16, together: u16, spacing: Duration) -> f64 {
+        let needed = self.needed();
+        if symbols < needed {
+            return 1.0;
+        }
+        let path = Moments::new(self.burst, self.loss);
+        let mut flight = Flight::new(&path, spacing, self.first_bad, needed, symbols);
+        for sent in 0..symbols {
+            flight.send(sent.is_multiple_of(together.max(1)));
+        }
+        flight.miss()
+    }
+
+    fn needed(&self) -> u16 {
+        self.deficit.clamp(1, SOURCE_SYMBOLS_MAX).into()
     }
 
     /// The time between so many moments: as far apart as helps, and the slack allows.
@@ -125,7 +126,7 @@ impl Task {
     /// The best number of symbols within `counts`, at least the deficit, of which so many leave together, as far apart as so many moments are.
     fn best_at(&self, together: u16, moments: u16, counts: RangeInclusive<u16>) -> Spread {
         let spacing = self.spacing_of(moments);
-        let needed = u16::from(self.deficit.clamp(1, SOURCE_SYMBOLS_MAX));
+        let needed = self.needed();
         let most = (*counts.end()).max(needed);
         let path = Moments::new(self.burst, self.loss);
         let mut flight = Flight::new(&path, spacing, self.first_bad, needed, most);

@@ -19,6 +19,8 @@ pub(crate) const ENTRIES: usize = PRICES * ROUNDS * DEFICITS;
 /// What was solved for one loss; each by price, then by rounds left, then by deficit ([`super::grid::row`]). Numbers are the upper
 /// halves of `f32`s, good to 0.4 %.
 pub(crate) struct PriceTable {
+    /// The loss that it is solved for.
+    pub(crate) loss: f64,
     /// Symbols to send.
     pub(crate) symbols: Box<[u8]>,
     /// Probability of a miss.

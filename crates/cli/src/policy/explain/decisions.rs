@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use punctual_policy::{Library, PolicyKind, Situation, Steered, Step, plan};
+use punctual_policy::{Action, Library, PolicyKind, Situation, Steered, Step, plan};
 
 /// What a policy decides for a message, from what it sees of the path.
 pub(super) struct Decisions {
@@ -18,12 +18,12 @@ pub(super) struct Explained {
     pub(super) saved: Option<Saved>,
 }
 
-/// What symbols save: of those that would follow later, and of misses at their price.
+/// What a symbol saves: of those that would follow later, and of misses at their price. Of a flight that leaves in groups, each of a group.
 pub(super) struct Saved {
-    /// The last symbol that is sent; None when none is.
+    /// The last that is sent; None when no more is than what is needed.
     pub(super) by_last: Option<f64>,
-    /// One more.
-    pub(super) by_next: f64,
+    /// One more; None when none is sent.
+    pub(super) by_next: Option<f64>,
 }
 
 impl Decisions {
@@ -69,13 +69,41 @@ impl Decisions {
 }
 
 fn saved(policy: Steered, step: &Step) -> Option<Saved> {
-    let symbols = step.action.symbols;
-    // What follows, besides the symbols themselves.
-    let follows = |symbols: u16| Some(policy.worth(&step.situation, symbols)? - f64::from(symbols));
-    let here = follows(symbols)?;
-    let before = symbols.checked_sub(1).and_then(follows);
-    Some(Saved {
-        by_last: before.map(|before| before - here),
-        by_next: here - follows(symbols + 1)?,
-    })
+    let flight = step.action;
+    let group = flight.together.max(1);
+    let worth = |flight| policy.worth(&step.situation, flight);
+    let here = worth(flight)?;
+    let more_than_needed = flight
+        .symbols
+        .checked_sub(u16::from(step.situation.deficit));
+    let less = more_than_needed
+        .filter(|more| *more >= group)
+        .map(|_| Action {
+            symbols: flight.symbols - group,
+            ..flight
+        });
+    let by_last = less
+        .and_then(worth)
+        .map(|less| 1.0 + (less - here) / f64::from(group));
+    let by_next = (flight.symbols > 0)
+        .then(|| one_group_more(flight, step.situation.timing.slack))
+        .and_then(worth)
+        .map(|more| 1.0 - (more - here) / f64::from(group));
+    Some(Saved { by_last, by_next })
+}
+
+/// At the same spacing if there is time, else as close as it takes for the last to leave when it does now.
+fn one_group_more(flight: Action, slack: Duration) -> Action {
+    let moments = flight.symbols.div_ceil(flight.together.max(1));
+    let more = Action {
+        symbols: flight.symbols + flight.together.max(1),
+        ..flight
+    };
+    if more.leaves_after(more.symbols - 1) <= slack {
+        return more;
+    }
+    Action {
+        spacing: flight.spacing * u32::from(moments - 1) / u32::from(moments),
+        ..more
+    }
 }

@@ -153,7 +153,7 @@ fn decisions(explained: &Decisions) -> Vec<Vec<String>> {
             .look_again
             .unwrap_or(step.situation.timing.round_time);
         let by_last = saved.as_ref().and_then(|saved| saved.by_last);
-        let by_next = saved.as_ref().map(|saved| saved.by_next);
+        let by_next = saved.as_ref().and_then(|saved| saved.by_next);
         vec![
             (step.round + 1).to_string(),
             format!("{:.0}", millis(step.at)),
@@ -309,7 +309,7 @@ fn decision_json(Explained { step, saved }: &Explained) -> Value {
         "spacing_ms": millis(action.spacing),
         "wait_ms": millis(action.look_again.unwrap_or(step.situation.timing.round_time)),
         "last_saves": saved.as_ref().and_then(|saved| saved.by_last),
-        "next_would_save": saved.as_ref().map(|saved| saved.by_next),
+        "next_would_save": saved.as_ref().and_then(|saved| saved.by_next),
     })
 }
 
