@@ -56,6 +56,29 @@ pub(crate) fn headed(
     std::iter::once(heading).chain(rows).collect()
 }
 
+/// Width of a terminal for which prose is broken into lines.
+const PROSE_WIDTH: usize = 100;
+
+/// Prose in lines of at most 100 characters, as far as words allow. Each but the first begins with `indent`, for which the first leaves room.
+pub(crate) fn wrapped(text: &str, indent: &str) -> String {
+    let mut lines = String::new();
+    let mut length = indent.chars().count();
+    for (i, word) in text.split_whitespace().enumerate() {
+        let width = word.chars().count();
+        if i > 0 && length + 1 + width > PROSE_WIDTH {
+            lines += &format!("\n{indent}");
+            length = indent.chars().count();
+        } else if i > 0 {
+            lines.push(' ');
+            length += 1;
+        }
+        lines += word;
+        length += width;
+    }
+    lines.push('\n');
+    lines
+}
+
 /// The cell of what there is no figure for.
 pub(crate) fn dash() -> String {
     "-".to_owned()
@@ -172,6 +195,15 @@ mod tests {
         assert!(open().write("2nd").is_ok());
         assert_eq!(held().as_deref(), Some("2nd"));
         let _ = fs::remove_file(&path);
+    }
+
+    #[test]
+    fn prose_fits_a_terminal() {
+        let text = wrapped(&"twelve chars ".repeat(20), "   ");
+        assert!(text.lines().all(|line| line.len() <= PROSE_WIDTH));
+        assert!(text.lines().skip(1).all(|line| line.starts_with("   ")));
+        assert_eq!(text.split_whitespace().count(), 40);
+        assert_eq!(wrapped("", ""), "\n");
     }
 
     #[test]

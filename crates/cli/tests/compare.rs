@@ -19,6 +19,8 @@ impl Folder {
 
     fn write(&self, name: &str, text: &str) {
         let file = self.0.join("traces").join(name);
+        let folder = file.parent().expect("it has one");
+        fs::create_dir_all(folder).expect("temporary folders can be made");
         fs::write(file, text).expect("temporary files can be written");
     }
 
@@ -66,8 +68,8 @@ const SMALL: &str = "--messages 200 --deadlines 1.2,3 --targets 0.99 --symbols 1
 #[test]
 fn all_policies_are_played_judged_and_shown() {
     let folder = Folder::new("small");
-    folder.write("a.log", &log("0.05"));
-    folder.write("b.log", &log("0.01"));
+    folder.write("hairpin/wifi/trace1.log", &log("0.05"));
+    folder.write("z.log", &log("0.01"));
     folder.write("notes.txt", "What these are.\n");
     let figures = |arguments: &str| -> Value {
         let output = folder.run(&format!("{SMALL} --json {arguments}"));
@@ -79,6 +81,11 @@ fn all_policies_are_played_judged_and_shown() {
     };
     let all = figures("");
     assert_eq!(all, figures("--threads 3"));
+    let twice = figures("--deadlines 1.2,3,1.20 --targets 0.99,0.990 --symbols 1,4,1");
+    assert_eq!(
+        all["rows"], twice["rows"],
+        "what is named twice counts once"
+    );
     assert_eq!(all["rows"].as_array().map(Vec::len), Some(8));
     assert_eq!(all["passed_over"], serde_json::json!(["notes.txt"]));
     assert_eq!(
@@ -115,7 +122,7 @@ fn all_policies_are_played_judged_and_shown() {
     let output = folder.run(&format!("{SMALL} --html {}", page.display()));
     let text = String::from_utf8(output.stdout).expect("tables are text");
     assert!(
-        output.status.success() && text.contains("traces judged on (1)"),
+        output.status.success() && text.contains("recordings judged on (1)"),
         "{text}"
     );
     assert!(

@@ -115,9 +115,9 @@ fn a_policy_is_explained() {
     let text = String::from_utf8(output.stdout).expect("text");
     for part in [
         "What is sent when",
-        "A miss is worth",
+        "a miss is worth",
         "without spacing",
-        "at least",
+        "what no sender beats",
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }
@@ -147,6 +147,19 @@ fn a_policy_is_explained() {
     assert!(told["seen"]["miss_price_symbols"].is_number(), "{told}");
     let exact = json(&format!("policy explain {path} --policy exact --json"));
     assert!(exact["decisions"][0]["last_saves"].is_null());
+    assert_eq!(exact["source_symbols"]["exact"], 4);
+    // Nothing can be in time, and nothing is made up about it.
+    let hopeless =
+        punctual("policy explain --rtt-ms 60 --deadline-ms 1 --messages 200 --sessions 1");
+    let text = String::from_utf8(hopeless.stdout).expect("text");
+    assert!(
+        text.contains("nothing that leaves now is in time") && !text.contains("saves"),
+        "{text}"
+    );
+    assert!(
+        text.lines().all(|line| line.chars().count() <= 100),
+        "{text}"
+    );
     let _ = (fs::remove_file(html), fs::remove_file(svg));
 }
 

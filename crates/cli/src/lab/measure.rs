@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use punctual_lab::channel::PathSpec;
 use punctual_lab::report::{self, Figures, Series};
 use punctual_lab::simulate::{PolicyResult, SimulateOptions, simulate};
-use punctual_lab::stats::Report;
+use punctual_lab::stats::{Report, Summary};
 use punctual_proto::Promise;
 use serde_json::{Map, Value, json};
 
@@ -44,7 +44,7 @@ pub(super) fn run(workload: &Workload, network: Network) -> Result<(), Failure> 
     if let Some(page) = page {
         page.write(&report::html(&report, &figures(&options, &results)))?;
     }
-    warn_of_refused(&report, &options);
+    warn_of_refused(&report.policies, &options);
     if workload.json {
         return output::print_json(&report);
     }
@@ -82,8 +82,11 @@ pub(crate) fn simulate_all(
 }
 
 /// A sender takes no more messages than it may hold; a figure over the others only would flatter the policy.
-fn warn_of_refused(report: &Report, options: &SimulateOptions) {
-    for summary in &report.policies {
+pub(crate) fn warn_of_refused<'a>(
+    summaries: impl IntoIterator<Item = &'a Summary>,
+    options: &SimulateOptions,
+) {
+    for summary in summaries {
         let refused = options.messages - summary.messages;
         if refused > 0 {
             output::note(&format!(

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use punctual_lab::report::{self, Figures, LineChart, Scale, Series, Table, Unit};
+use punctual_lab::report::{self, Figures, LineChart, Series, Table, Unit};
 use punctual_lab::scenario::{
     Outcome, Pattern, RunResult, Scenario, ScenarioResult, StreamResult, run,
 };
@@ -428,9 +428,8 @@ fn goodput(result: &ScenarioResult) -> LineChart {
         y_label: "Mbit/s".to_owned(),
         x_unit: Unit::Number,
         y_unit: Unit::Number,
-        x_scale: Scale::Linear,
-        y_scale: Scale::Linear,
         series: series.collect(),
+        ..LineChart::default()
     }
 }
 

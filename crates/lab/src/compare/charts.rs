@@ -48,6 +48,7 @@ fn trade(rows: &[Row]) -> LineChart {
         x_scale: Scale::Log,
         y_scale: Scale::Log,
         series: names(rows).into_iter().map(series).collect(),
+        ..LineChart::default()
     }
 }
 
@@ -62,7 +63,7 @@ fn cost_over_deadline(rows: &[Row]) -> LineChart {
         y_label: "recovery overhead".to_owned(),
         y_scale: Scale::Log,
         series: over_deadline(rows, floor, |policy| policy.recovery_overhead),
-        ..deadline_axes()
+        ..deadline_axes(rows)
     }
 }
 
@@ -78,14 +79,15 @@ fn late_over_deadline(rows: &[Row]) -> LineChart {
         y_label: "late".to_owned(),
         y_scale: Scale::Log,
         series: over_deadline(rows, floor, |policy| policy.late_share),
-        ..deadline_axes()
+        ..deadline_axes(rows)
     }
 }
 
-fn deadline_axes() -> LineChart {
+fn deadline_axes(rows: &[Row]) -> LineChart {
     LineChart {
         x_label: "deadline in median round trips".to_owned(),
         x_scale: Scale::Log,
+        x_ticks: deadlines(rows),
         y_unit: Unit::Share,
         ..LineChart::default()
     }

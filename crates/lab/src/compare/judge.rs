@@ -64,6 +64,8 @@ pub struct Lateness {
     pub rows: usize,
     /// Rows as asked.
     pub rows_held: usize,
+    /// Rows that are not, and beyond chance: even the low end of the share's interval is above what is asked.
+    pub rows_missed_beyond_chance: usize,
     /// Rows that would be as asked if what nobody could prevent counted as well: a policy may cause queues itself.
     pub rows_held_counting_all: usize,
     /// The most by which a row is above what is asked; zero when all hold.
@@ -94,7 +96,11 @@ pub struct LossMisses {
     pub rows: usize,
     /// Of them, rows in which the candidate is late less, all causes counted.
     pub rows_late_less: usize,
-    /// Of them, rows in which it is late more, and beyond chance: even the low end of its interval is above the reference's share.
+    /// Of them, rows in which the reference misses beyond chance: even the low end of its interval is above the target.
+    pub rows_beyond_chance: usize,
+    /// Of those, rows in which the candidate is late less.
+    pub rows_beyond_chance_late_less: usize,
+    /// Of all of them, rows in which it is late more, and beyond chance: even the low end of its interval is above the reference's share.
     pub rows_later_beyond_chance: usize,
     /// Held when all are.
     pub verdict: Verdict,
@@ -128,10 +134,11 @@ impl Judgement {
         });
         let pairs = pairs.collect::<Option<Vec<_>>>()?;
         let parts = [None, Some(Part::Tuning), Some(Part::Judged)];
+        let parts = parts.map(|part| PartJudgement::new(&pairs, part));
         Some(Self {
             candidate: candidate.to_owned(),
             reference: reference.to_owned(),
-            parts: parts.map(|part| PartJudgement::new(&pairs, part)).into(),
+            parts: parts.into(),
         })
     }
 }
@@ -145,11 +152,15 @@ struct Pair<'a> {
 }
 
 impl Pair<'_> {
+    /// What may be late, as `share` counts it.
+    fn allowed(&self, share: fn(&PolicyRow) -> f64) -> f64 {
+        (share(self.reference) + LATER_MAX).max(self.row.miss_target())
+    }
+
     /// What is late, as `share` counts it, beyond what is asked.
     fn excess(&self, share: fn(&PolicyRow) -> f64) -> f64 {
-        let allowed = (share(self.reference) + LATER_MAX).max(self.row.miss_target());
         // Shares are counts by counts: what is above by rounding alone is not above.
-        let excess = share(self.candidate) - allowed;
+        let excess = share(self.candidate) - self.allowed(share);
         if excess > 1e-9 { excess } else { 0.0 }
     }
 }
@@ -182,6 +193,8 @@ impl Lateness {
     fn new(pairs: &[Pair<'_>]) -> Self {
         let preventable: fn(&PolicyRow) -> f64 = |policy| policy.preventable_late_share;
         let all: fn(&PolicyRow) -> f64 = |policy| policy.late_share;
+        let low: fn(&PolicyRow) -> f64 = |policy| policy.preventable_late_share_95.low;
+        let beyond_chance = |pair: &&Pair<'_>| low(pair.candidate) > pair.allowed(preventable);
         let held = |share: fn(&PolicyRow) -> f64| {
             let held = pairs.iter().filter(|pair| pair.excess(share) == 0.0);
             held.count()
@@ -191,6 +204,7 @@ impl Lateness {
         Self {
             rows: pairs.len(),
             rows_held,
+            rows_missed_beyond_chance: pairs.iter().filter(beyond_chance).count(),
             rows_held_counting_all: held(all),
             excess_max: excesses.fold(0.0, f64::max),
             verdict: Verdict::of(rows_held == pairs.len(), pairs.len()),
@@ -227,16 +241,25 @@ impl LossMisses {
         let misses = |pair: &&Pair<'_>| {
             pair.reference.preventable_late_share > pair.row.miss_target() + 1e-9
         };
-        let is_less = |pair: &&Pair<'_>| pair.candidate.late_share < pair.reference.late_share;
+        let pairs: Vec<_> = pairs.iter().filter(misses).collect();
+        let is_less = |pair: &Pair<'_>| pair.candidate.late_share < pair.reference.late_share;
         let is_more =
-            |pair: &&Pair<'_>| pair.candidate.late_share_95.low > pair.reference.late_share;
-        let rows = pairs.iter().filter(misses).count();
-        let rows_late_less = pairs.iter().filter(misses).filter(is_less).count();
+            |pair: &Pair<'_>| pair.candidate.late_share_95.low > pair.reference.late_share;
+        let misses_beyond_chance =
+            |pair: &Pair<'_>| pair.reference.preventable_late_share_95.low > pair.row.miss_target();
+        let count = |is_counted: &dyn Fn(&Pair<'_>) -> bool| {
+            pairs.iter().filter(|pair| is_counted(pair)).count()
+        };
+        let rows_late_less = count(&is_less);
         Self {
-            rows,
+            rows: pairs.len(),
             rows_late_less,
-            rows_later_beyond_chance: pairs.iter().filter(misses).filter(is_more).count(),
-            verdict: Verdict::of(rows_late_less == rows, rows),
+            rows_beyond_chance: count(&misses_beyond_chance),
+            rows_beyond_chance_late_less: count(&|pair| {
+                misses_beyond_chance(pair) && is_less(pair)
+            }),
+            rows_later_beyond_chance: count(&is_more),
+            verdict: Verdict::of(rows_late_less == pairs.len(), pairs.len()),
         }
     }
 }

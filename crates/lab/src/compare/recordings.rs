@@ -13,24 +13,37 @@ use crate::trace::{PathOptions, Trace, TraceError, TraceErrorKind, files_below};
 /// Recordings, at most: with the defaults as many take half a day.
 const RECORDINGS_MAX: usize = 1000;
 
-/// What a recording is for. Parameters are chosen on some and judged on others: by position in the order of their names, which has
-/// nothing to do with how they came out, and puts neighbours of one kind into different parts.
+/// What a recording is for: the numbers of this project's policies and of its transport were chosen while looking at some, and are judged on others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Part {
-    /// The first, third, fifth ..: parameters may be tuned on it.
+    /// Numbers were tuned on it.
     Tuning,
-    /// The second, fourth ..: it judges them.
+    /// It judges them.
     Judged,
 }
 
+/// The recordings that numbers were tuned on, as they are published: every second one in the order of their names, which has nothing to do with how they
+/// came out, and puts neighbours of one kind into different parts.
+const TUNED_ON: [&str; 9] = [
+    "hairpin/cell/trace1.log",
+    "hairpin/eth/trace10.log",
+    "hairpin/eth/trace2.log",
+    "hairpin/eth/trace6.log",
+    "hairpin/wifi/trace1.log",
+    "hairpin/wifi/trace13.log",
+    "hairpin/wifi/trace5.log",
+    "hairpin/wifi/trace9.log",
+    "starlink_ping/no-isl-ping-gw-seattle-230911-170535-0.1s-60min.txt",
+];
+
 impl Part {
     /// The rule, for reports.
-    pub const RULE: &'static str = "traces of odd position in the order of their names are for tuning, those of even position judge";
+    pub const RULE: &'static str = "nine published recordings, known by their paths, are those that numbers were tuned on; all others judge";
 
-    /// Of the recording at a place, counted from 0.
-    const fn of_place(place: usize) -> Self {
-        if place.is_multiple_of(2) {
+    /// Of the recording in a file.
+    fn of_file(file: &Path) -> Self {
+        if TUNED_ON.iter().any(|known| file.ends_with(known)) {
             Self::Tuning
         } else {
             Self::Judged
@@ -148,7 +161,7 @@ impl Recordings {
             match playable(file).map_err(RecordingsError::Broken)? {
                 Some((path, rtt_median)) => all.used.push(Recording {
                     name,
-                    part: Part::of_place(all.used.len()),
+                    part: Part::of_file(file),
                     path,
                     rtt_median,
                 }),

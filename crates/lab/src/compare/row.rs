@@ -52,6 +52,8 @@ pub struct PolicyRow {
     pub not_preventable_share: f64,
     /// The rest of the late: loss, and what nobody explains.
     pub preventable_late_share: f64,
+    /// Its interval, as that of `late_share`.
+    pub preventable_late_share_95: Interval,
     /// Symbols sent beyond those needed, as a share of those needed.
     pub recovery_overhead: f64,
     /// Mean over messages of the probability of a miss that the protocol predicted when they were sent; None (null) when it predicts
@@ -140,27 +142,31 @@ impl Row {
 impl PolicyRow {
     fn new(plan: &Plan, result: &PolicyResult) -> Self {
         let fates = &result.fates;
-        let late: Vec<bool> = fates
-            .iter()
-            .map(|fate| *fate != MessageFate::OnTime)
-            .collect();
-        let count = |is_counted: fn(LateCause) -> bool| {
-            let counted = |fate: &&MessageFate| match fate {
+        let counted = |is_counted: fn(LateCause) -> bool| -> Vec<bool> {
+            let is_counted = |fate: &MessageFate| match fate {
                 MessageFate::OnTime => false,
                 MessageFate::Late(cause) => is_counted(*cause),
             };
-            fates.iter().filter(counted).count() as f64 / fates.len().max(1) as f64
+            fates.iter().map(is_counted).collect()
         };
-        let clusters = blocks(&late, block_length(plan));
-        let late_share_95 = share_interval(&clusters, plan.seed);
+        let share = |counted: &[bool]| {
+            let count = counted.iter().filter(|counted| **counted).count();
+            count as f64 / counted.len().max(1) as f64
+        };
+        let interval =
+            |counted: &[bool]| share_interval(&blocks(counted, block_length(plan)), plan.seed);
+        let late = counted(|_| true);
+        let late_share_95 = interval(&late);
+        let preventable = counted(LateCause::is_preventable);
         let summary = &result.summary;
         Self {
             policy: summary.policy.clone(),
-            late_share: count(|_| true),
+            late_share: share(&late),
             late_share_95,
             late_by_cause: CauseShares::of(fates),
-            not_preventable_share: count(|cause| !cause.is_preventable()),
-            preventable_late_share: count(LateCause::is_preventable),
+            not_preventable_share: share(&counted(|cause| !cause.is_preventable())),
+            preventable_late_share: share(&preventable),
+            preventable_late_share_95: interval(&preventable),
             recovery_overhead: summary.recovery_overhead,
             predicted_late_share: summary.predicted_late_share,
             predicted_within_95: summary

@@ -141,7 +141,7 @@ fn it_stops_when_told_and_says_how_far_it_is() {
 fn folders_are_looked_through_and_what_is_no_trace_is_passed_over() {
     let good = log("0.01");
     let folder = Folder::new(&[
-        ("sub/c.log", &good),
+        ("hairpin/wifi/trace1.log", &good),
         ("b.csv", "time_s,rtt_ms\n0,30\n1,\n2,50\n3,30\n"),
         ("README.md", "What these are.\n"),
         ("capacity", "1\n5\n9\n"),
@@ -158,9 +158,9 @@ fn folders_are_looked_through_and_what_is_no_trace_is_passed_over() {
     assert_eq!(
         used,
         [
-            ("b.csv", Part::Tuning),
-            ("sub/c.log", Part::Judged),
-            ("z.log", Part::Tuning)
+            ("b.csv", Part::Judged),
+            ("hairpin/wifi/trace1.log", Part::Tuning),
+            ("z.log", Part::Judged)
         ]
     );
     assert_eq!(found.used[0].rtt_median.as_millis(), 30);
@@ -170,6 +170,12 @@ fn folders_are_looked_through_and_what_is_no_trace_is_passed_over() {
     );
     let one = Recordings::below(&folder.0.join("b.csv")).expect("a file is a folder of one");
     assert_eq!(one.used[0].name, "b.csv");
+    let tuned_on = Recordings::below(&folder.0.join("hairpin")).expect("one is below");
+    assert_eq!(
+        tuned_on.used[0].part,
+        Part::Tuning,
+        "whatever folder is named"
+    );
 }
 
 #[test]
@@ -248,6 +254,10 @@ fn made(part: Part, candidate: Made, reference: Made) -> Row {
         late_by_cause: CauseShares::default(),
         not_preventable_share: late - preventable,
         preventable_late_share: preventable,
+        preventable_late_share_95: Interval {
+            low: preventable - 0.001,
+            high: preventable + 0.001,
+        },
         recovery_overhead: overhead,
         predicted_late_share: Some(predicted),
         predicted_within_95: within,
@@ -297,6 +307,7 @@ fn a_candidate_is_judged_by_what_is_asked() {
     };
     assert_eq!((all.lateness.rows, all.lateness.rows_held), (3, 2));
     assert_eq!(all.lateness.rows_held_counting_all, 1);
+    assert_eq!(all.lateness.rows_missed_beyond_chance, 0);
     assert!((all.lateness.excess_max - 0.001).abs() < 1e-12);
     let ratio = |part: &PartJudgement| part.cost.ratio.expect("rows");
     // 0.01 / 0.1 and 0.0005 / 0.05.
@@ -308,6 +319,14 @@ fn a_candidate_is_judged_by_what_is_asked() {
         (2, 1)
     );
     assert_eq!(all.loss_misses.rows_later_beyond_chance, 1);
+    let of_those = all.loss_misses;
+    assert_eq!(
+        (
+            of_those.rows_beyond_chance,
+            of_those.rows_beyond_chance_late_less
+        ),
+        (2, 1)
+    );
     assert_eq!(all.loss_misses.verdict, Verdict::Missed);
     assert_eq!(tuning.loss_misses.verdict, Verdict::Open);
     assert_eq!((all.calibration.rows, all.calibration.rows_within), (3, 2));
@@ -322,6 +341,7 @@ fn a_candidate_is_judged_by_what_is_asked() {
     let overview = Overview::all(&rows);
     assert_eq!(overview.len(), 2);
     assert_eq!((overview[0].rows, overview[0].rows_target_met), (3, 1));
+    assert_eq!(overview[0].rows_target_met_counting_all, 0);
     assert!((overview[0].recovery_overhead - 0.0395 / 3.0).abs() < 1e-12);
     assert!(
         lines(&rows)

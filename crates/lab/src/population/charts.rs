@@ -51,6 +51,7 @@ impl Survey {
                 x_scale: Scale::Log,
                 y_scale: Scale::Log,
                 series: lines(&|survey| survey.variation_by_rtt()),
+                ..LineChart::default()
             },
             distribution("Loss (figure 3)", "share of packets lost, where any was", Unit::Share, |client| client.loss),
         ]

@@ -59,6 +59,10 @@ pub struct LineChart {
     pub x_scale: Scale,
     /// How the vertical axis is divided.
     pub y_scale: Scale,
+    /// The horizontal values that are written at the axis; round ones where there are none.
+    pub x_ticks: Vec<f64>,
+    /// Upright lines, and what they are.
+    pub x_marks: Vec<(f64, String)>,
     /// The lines.
     pub series: Vec<Series>,
 }
@@ -95,7 +99,7 @@ impl LineChart {
         let top = 16.0 + legend(&mut picture, (LEFT, 16.0), &names);
         let x = self.x_axis((LEFT, WIDTH - 26.0));
         let y = self.y_axis((HEIGHT - 52.0, top));
-        for value in x.ticks(8) {
+        for value in self.ticks_of_x(&x, 8) {
             let at = x.place(value);
             picture.line("grid", (at, y.places.1), (at, y.places.0));
             picture.text(
@@ -115,6 +119,12 @@ impl LineChart {
                 &self.y_unit.write(value),
             );
         }
+        for (i, (value, name)) in self.x_marks.iter().enumerate() {
+            let at = x.place(*value);
+            picture.line("deadline", (at, y.places.1), (at, y.places.0));
+            let below_each_other = y.places.1 + 14.0 + 16.0 * i as f64;
+            picture.text("mark", "end", (at - 5.0, below_each_other), name);
+        }
         picture.text(
             "axis",
             "middle",
@@ -129,6 +139,20 @@ impl LineChart {
         (picture, x, y)
     }
 
+    /// Whether no point can be drawn.
+    pub(super) fn is_empty(&self) -> bool {
+        self.all().next().is_none()
+    }
+
+    /// The values to write at the horizontal axis.
+    pub(super) fn ticks_of_x(&self, axis: &Axis, count: usize) -> Vec<f64> {
+        if self.x_ticks.is_empty() {
+            axis.ticks(count)
+        } else {
+            self.x_ticks.clone()
+        }
+    }
+
     /// The points that can be drawn.
     pub(super) fn drawn<'a>(&'a self, series: &'a Series) -> impl Iterator<Item = (f64, f64)> + 'a {
         series.points.iter().copied().filter(|&(x, y)| {
@@ -139,7 +163,8 @@ impl LineChart {
     }
 
     pub(super) fn x_axis(&self, places: (f64, f64)) -> Axis {
-        let values = bounds(self.all().map(|point| point.0));
+        let marked = self.x_marks.iter().map(|(value, _)| *value);
+        let values = bounds(self.all().map(|point| point.0).chain(marked));
         Axis {
             values,
             places,
@@ -154,7 +179,10 @@ impl LineChart {
         let values = if is_log {
             (low, high * 1.1)
         } else {
-            (low.min(0.0), high.max(0.0) * 1.05)
+            // Nothing but zeros is on the floor of something.
+            let is_zero = low.abs().max(high.abs()) < 1e-8;
+            let high = if is_zero { 1.0 } else { high.max(0.0) };
+            (low.min(0.0), high * 1.05)
         };
         Axis {
             values,

@@ -42,6 +42,8 @@ pub struct Figures {
     pub latency: Vec<Series>,
     /// Further charts.
     pub charts: Vec<LineChart>,
+    /// Those and the tables come before what the report's policies did.
+    pub charts_lead: bool,
     /// Charts of points, below those.
     pub scatters: Vec<Scatter>,
     /// Answers that are to be seen first.

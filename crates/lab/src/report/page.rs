@@ -7,6 +7,33 @@ use crate::stats::{Report, Summary};
 
 /// The report as one HTML page that can be read offline.
 pub fn html(report: &Report, figures: &Figures) -> String {
+    let mut parts = [policies(report, figures), further(figures)];
+    if figures.charts_lead {
+        parts.reverse();
+    }
+    let mut main = parts.concat();
+    for numbers in &figures.folded {
+        main += &folded(numbers);
+    }
+    main += &settings(report, figures);
+    let title = if figures.title.is_empty() {
+        "Punctual report"
+    } else {
+        &figures.title
+    };
+    format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" \
+         content=\"width=device-width, initial-scale=1\">\n<meta name=\"color-scheme\" content=\"light dark\">\n\
+         <title>{title}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<header>\n<h1>{title}</h1>\n\
+         <p class=\"subtitle\">{subtitle}</p>\n{verdicts}</header>\n<main>\n{main}</main>\n</body>\n</html>\n",
+        title = escape(title),
+        subtitle = escape(&figures.subtitle),
+        verdicts = verdicts(report, figures),
+    )
+}
+
+/// What the policies did.
+fn policies(report: &Report, figures: &Figures) -> String {
     let mut main = String::new();
     if figures
         .latency
@@ -28,33 +55,22 @@ pub fn html(report: &Report, figures: &Figures) -> String {
         main += &figure("What it cost", "", &bars::overheads(report));
         main += &table(report);
     }
+    main
+}
+
+/// What else there is to see.
+fn further(figures: &Figures) -> String {
+    let mut main = String::new();
     for chart in &figures.charts {
-        main += &figure(&chart.title, &chart.caption, &chart.svg());
+        main += &chart_figure(chart, || chart.svg());
     }
     for scatter in &figures.scatters {
-        main += &figure(&scatter.chart.title, &scatter.chart.caption, &scatter.svg());
+        main += &chart_figure(&scatter.chart, || scatter.svg());
     }
     for numbers in &figures.tables {
         main += &section(numbers);
     }
-    for numbers in &figures.folded {
-        main += &folded(numbers);
-    }
-    main += &settings(report, figures);
-    let title = if figures.title.is_empty() {
-        "Punctual report"
-    } else {
-        &figures.title
-    };
-    format!(
-        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" \
-         content=\"width=device-width, initial-scale=1\">\n<meta name=\"color-scheme\" content=\"light dark\">\n\
-         <title>{title}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<header>\n<h1>{title}</h1>\n\
-         <p class=\"subtitle\">{subtitle}</p>\n{verdicts}</header>\n<main>\n{main}</main>\n</body>\n</html>\n",
-        title = escape(title),
-        subtitle = escape(&figures.subtitle),
-        verdicts = verdicts(report, figures),
-    )
+    main
 }
 
 /// A chart as an SVG file of its own, with the style that a page would give it.
@@ -71,6 +87,19 @@ const fn latency_caption(figures: &Figures) -> &'static str {
          target where it crosses the deadline. Latencies beyond the right edge are in the table."
     } else {
         "Each step up the left axis is ten times fewer messages. Latencies beyond the right edge are in the table."
+    }
+}
+
+/// Axes around nothing would show numbers that are nobody's.
+fn chart_figure(chart: &LineChart, draw: impl FnOnce() -> String) -> String {
+    if chart.is_empty() {
+        figure(
+            &chart.title,
+            "Nothing to show: no row has a value for this.",
+            "",
+        )
+    } else {
+        figure(&chart.title, &chart.caption, &draw())
     }
 }
 
@@ -151,10 +180,20 @@ fn table(report: &Report) -> String {
 const FLOORS: &str = " <i>floor</i>: late whatever is sent, all the time from the message to its deadline; and the cost of \
      replacing what is lost, and nothing else.";
 
+/// A longer cell is words, and goes over several lines; others are numbers, and do not.
+const WORDS: usize = 34;
+
 fn row(cells: &[String]) -> String {
     let cells = cells.iter();
     let cells: String = cells
-        .map(|cell| format!("<td>{}</td>", cell_html(cell)))
+        .map(|cell| {
+            let class = if cell.chars().count() > WORDS {
+                " class=\"words\""
+            } else {
+                ""
+            };
+            format!("<td{class}>{}</td>", cell_html(cell))
+        })
         .collect();
     format!("<tr>{cells}</tr>\n")
 }
@@ -184,13 +223,18 @@ fn folded(numbers: &Table) -> String {
 /// None without a row.
 fn plain_table(numbers: &Table) -> Option<String> {
     let (headings, rows) = numbers.rows.split_first()?;
+    // A thing, and what is said of it.
+    let class = match headings.len() {
+        2 => " class=\"facts\"",
+        _ => "",
+    };
     let headings: String = headings
         .iter()
         .map(|heading| format!("<th scope=\"col\">{}</th>", escape(heading)))
         .collect();
     let rows: String = rows.iter().map(|cells| row(cells)).collect();
     Some(format!(
-        "<div class=\"wide\"><table>\n<thead><tr>{headings}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table></div>\n"
+        "<div class=\"wide\"><table{class}>\n<thead><tr>{headings}</tr></thead>\n<tbody>\n{rows}</tbody>\n</table></div>\n"
     ))
 }
 

@@ -158,7 +158,7 @@ impl LineChart {
     fn x_labels(&self, margin: usize, columns: usize, x: &super::svg::Axis) -> String {
         let mut line = vec![' '; margin + 1 + columns + 8];
         let mut free = 0;
-        for value in x.ticks(columns / 12) {
+        for value in self.ticks_of_x(x, columns / 12) {
             let label: Vec<char> = self.x_unit.write(value).chars().collect();
             let centre = margin + 1 + x.place(value).round() as usize;
             let start = centre.saturating_sub(label.len() / 2);

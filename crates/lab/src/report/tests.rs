@@ -84,6 +84,7 @@ fn example() -> (Report, Figures) {
         deadline_ms: Some(150.0),
         on_time_target: Some(0.999),
         latency: policies.iter().map(|(name, l, ..)| Series { name: (*name).into(), points: l.curve() }).collect(),
+        charts_lead: false,
         charts: vec![LineChart {
             title: "Overhead over loss".into(),
             caption: "What a target of 99.9 % costs on paths with uniform loss.".into(),

@@ -115,8 +115,9 @@ pub(super) fn answers(part: &PartJudgement) -> [Answer; 4] {
             question: "(a) preventable late share at most max(target, reference's + 0.1 pp)",
             number: format!("{} of {} rows", lateness.rows_held, lateness.rows),
             note: format!(
-                "at worst {} above; all causes counted: {} rows",
+                "at worst {} above; missed beyond chance in {}; all causes counted: {} rows",
                 measured(lateness.excess_max),
+                lateness.rows_missed_beyond_chance,
                 lateness.rows_held_counting_all
             ),
             verdict: lateness.verdict,
@@ -141,7 +142,9 @@ pub(super) fn answers(part: &PartJudgement) -> [Answer; 4] {
                 loss_misses.rows_late_less, loss_misses.rows
             ),
             note: format!(
-                "late more beyond chance in {}",
+                "of the {} that it misses beyond chance {}; late more beyond chance in {}",
+                loss_misses.rows_beyond_chance,
+                loss_misses.rows_beyond_chance_late_less,
                 loss_misses.rows_later_beyond_chance
             ),
             verdict: loss_misses.verdict,
@@ -162,8 +165,8 @@ pub(super) fn answers(part: &PartJudgement) -> [Answer; 4] {
 pub(super) fn part_name(part: &PartJudgement) -> String {
     let traces = part.traces;
     match part.part {
-        None => format!("all traces ({traces})"),
-        Some(Part::Tuning) => format!("traces for tuning ({traces})"),
-        Some(Part::Judged) => format!("traces judged on ({traces})"),
+        None => format!("all recordings ({traces})"),
+        Some(Part::Tuning) => format!("recordings that numbers were tuned on ({traces})"),
+        Some(Part::Judged) => format!("recordings judged on ({traces})"),
     }
 }

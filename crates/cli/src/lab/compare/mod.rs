@@ -126,17 +126,11 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 
 impl Args {
     fn policies(&self) -> Vec<PolicyKind> {
-        let mut policies = self.policies.clone().unwrap_or_else(|| {
+        let policies = self.policies.clone().unwrap_or_else(|| {
             let known = POLICIES.iter().filter_map(|name| name.parse().ok());
             known.chain([PolicyKind::default()]).collect()
         });
-        let mut seen = Vec::new();
-        policies.retain(|policy| {
-            let is_new = !seen.contains(policy);
-            seen.push(*policy);
-            is_new
-        });
-        policies
+        once_each(&policies)
     }
 
     /// Who is judged; None when nobody can be, since neither was asked for.
@@ -164,13 +158,24 @@ impl Args {
 
     fn plan(&self, recordings: Vec<Recording>, policies: Vec<PolicyKind>) -> Plan {
         Plan {
-            deadlines_rtt: self.deadlines.clone(),
-            on_time_targets: self.targets.clone(),
-            symbols: self.symbols.clone(),
+            deadlines_rtt: once_each(&self.deadlines),
+            on_time_targets: once_each(&self.targets),
+            symbols: once_each(&self.symbols),
             messages: self.messages,
             interval: self.interval_ms,
             seed: self.seed,
             ..Plan::new(recordings, policies)
         }
     }
+}
+
+/// What is named twice is played once: the same row would count as evidence again.
+fn once_each<T: Copy + PartialEq>(named: &[T]) -> Vec<T> {
+    let mut all = Vec::new();
+    for value in named {
+        if !all.contains(value) {
+            all.push(*value);
+        }
+    }
+    all
 }

@@ -6,7 +6,7 @@ use punctual_lab::stats::Report;
 use serde_json::json;
 
 use super::comparison::{Comparison, answers, part_name};
-use super::text::{overview, verdicts};
+use super::text::{meaning, overview, verdicts};
 use crate::output::headed;
 
 pub(super) fn html(comparison: &Comparison) -> String {
@@ -40,6 +40,7 @@ pub(super) fn html(comparison: &Comparison) -> String {
             "seed": comparison.seed,
             "passed over": comparison.passed_over.join(", "),
             "late": "arrived after the deadline, never, or refused; intervals of 95 % by resampling blocks of five seconds",
+            "policies": meaning(comparison.rows.len()),
             "preventable": "late, but neither whatever is sent, nor, as the protocol says, through queues, delay or a path that is down",
         }),
         policies: Vec::new(),
@@ -72,7 +73,7 @@ fn cards(comparison: &Comparison) -> Vec<Card> {
 }
 
 fn traces(comparison: &Comparison) -> Table {
-    let heading = "trace|for|median round trip|source";
+    let heading = "recording|for|median round trip|source";
     let cells = comparison.traces.iter().map(|trace| {
         vec![
             trace.trace.clone(),
@@ -82,7 +83,7 @@ fn traces(comparison: &Comparison) -> Table {
         ]
     });
     Table {
-        title: "Traces".to_owned(),
+        title: "Recordings".to_owned(),
         rows: headed(heading, cells),
     }
 }

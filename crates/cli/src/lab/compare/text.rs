@@ -1,26 +1,51 @@
 //! A comparison on a terminal.
 
-use punctual_lab::compare::{Judgement, Overview, PartJudgement};
+use punctual_lab::compare::{Judgement, Overview, Part, PartJudgement};
 use punctual_lab::report::measured;
 
 use super::comparison::{Comparison, answers, part_name};
 use crate::output;
 
 pub(super) fn text(comparison: &Comparison) -> String {
-    let mut text = format!("{}\n{}\n", comparison.played(), comparison.parts_rule);
+    let mut text = output::wrapped(&comparison.played(), "");
+    for sentence in parts(comparison) {
+        text += &output::wrapped(&sentence, "  ");
+    }
     if !comparison.passed_over.is_empty() {
-        text += &format!("passed over: {}\n", comparison.passed_over.join(", "));
+        let passed_over = comparison.passed_over.join(", ");
+        text += &output::wrapped(&format!("passed over: {passed_over}"), "  ");
     }
     text += &format!("\n{}", output::table(&overview(&comparison.policies)));
+    text += &output::wrapped(&meaning(comparison.rows.len()), "");
     if let Some(judgement) = &comparison.judgement {
         text += &format!("\n{} beside {}\n", judgement.candidate, judgement.reference);
-        for part in &judgement.parts {
-            text += &format!("{}\n", block(part));
+        for part in told(judgement) {
+            text += &block(part);
         }
     } else {
         text += "\nnobody is judged: that takes pangolin and a candidate among the policies\n";
     }
     text
+}
+
+/// Which recordings are for what.
+pub(super) fn parts(comparison: &Comparison) -> Vec<String> {
+    let of = |part: Part| {
+        let traces = comparison.traces.iter().filter(|trace| trace.part == part);
+        let names: Vec<&str> = traces.map(|trace| trace.trace.as_str()).collect();
+        (!names.is_empty()).then(|| names.join(", "))
+    };
+    let tuned_on = of(Part::Tuning).map(|names| format!("numbers were tuned on: {names}"));
+    let judged = of(Part::Judged).map(|names| format!("judged on: {names}"));
+    [tuned_on, judged].into_iter().flatten().collect()
+}
+
+/// The parts that have recordings; where that is but one, all is the same.
+fn told(judgement: &Judgement) -> impl Iterator<Item = &PartJudgement> {
+    let all = judgement.parts.first().map_or(0, |part| part.traces);
+    let is_told =
+        move |part: &&PartJudgement| part.traces > 0 && (part.part.is_none() || part.traces < all);
+    judgement.parts.iter().filter(is_told)
 }
 
 fn block(part: &PartJudgement) -> String {
@@ -29,31 +54,37 @@ fn block(part: &PartJudgement) -> String {
             true => String::new(),
             false => format!(" ({})", answer.note),
         };
-        format!(
-            "  {}: {}: {}{note}\n",
-            answer.question, answer.number, answer.verdict
-        )
+        let question = output::wrapped(&format!("  {}", answer.question), "      ");
+        let found = format!("{}: {}{note}", answer.verdict, answer.number);
+        format!("  {question}      {}", output::wrapped(&found, "      "))
     });
-    format!("\n{}\n{}", part_name(part), lines.concat().trim_end())
+    format!("\n{}\n{}", part_name(part), lines.concat())
+}
+
+/// What the columns of [`overview`] are.
+pub(super) fn meaning(rows: usize) -> String {
+    format!(
+        "Means over {rows} rows. Preventable: late, and symbols could have prevented it. Met: rows in which the share left of it is within the target. \
+         Recovery: symbols beyond those needed, and beyond what has to replace the lost ones. Predicted: rows in which the predicted share lies within the 95 % interval \
+         of what was late, and the mean error. Run: most late messages in a row."
+    )
 }
 
 /// Heading and cells: means over rows.
 pub(super) fn overview(policies: &[Overview]) -> Vec<Vec<String>> {
-    let heading = "policy|late|preventable|target met|recovery|beyond floor|predicted within|error|longest run";
+    let heading = "policy|late|met|preventable|met|recovery|beyond floor|predicted|error|run";
     let cells = |policy: &Overview| {
-        let of_rows = |rows: usize| format!("{rows} of {}", policy.rows);
         let calibration = &policy.calibration;
         vec![
             policy.policy.clone(),
             measured(policy.late_share),
+            policy.rows_target_met_counting_all.to_string(),
             measured(policy.preventable_late_share),
-            of_rows(policy.rows_target_met),
+            policy.rows_target_met.to_string(),
             measured(policy.recovery_overhead),
             measured(policy.recovery_overhead_beyond_floor),
-            of_rows(calibration.rows_within),
-            calibration
-                .error_mean
-                .map_or_else(|| "-".to_owned(), measured),
+            calibration.rows_within.to_string(),
+            calibration.error_mean.map_or_else(output::dash, measured),
             policy.late_run_max.to_string(),
         ]
     };
@@ -63,7 +94,7 @@ pub(super) fn overview(policies: &[Overview]) -> Vec<Vec<String>> {
 /// Heading and cells: the candidate's answers, a column a part.
 pub(super) fn verdicts(judgement: &Judgement) -> Vec<Vec<String>> {
     let mut rows = vec![vec![String::new()]];
-    for part in &judgement.parts {
+    for part in told(judgement) {
         rows[0].push(part_name(part));
         for (place, answer) in answers(part).into_iter().enumerate() {
             if rows.len() <= place + 1 {

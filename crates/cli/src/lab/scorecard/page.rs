@@ -162,6 +162,8 @@ fn chart(row: &Row) -> LineChart {
         y_unit: Unit::Share,
         x_scale: Scale::Log,
         y_scale: Scale::Log,
+        x_marks: vec![(row.deadline_ms, "deadline".to_owned())],
         series: arms.iter().take(DRAWN_FIRST.len()).map(series).collect(),
+        ..LineChart::default()
     }
 }

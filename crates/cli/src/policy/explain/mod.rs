@@ -1,9 +1,11 @@
 //! `punctual policy explain`: what a policy sends over a path for a promise: when, why, and what each of its parts buys.
 //!
 //! What is sent and why is the policy's answer to what the shipping protocol shows it after a run over the path, in virtual time; what the
-//! parts buy is what comes of runs without them. `decisions.rs` has the first, `tell.rs` writes all of it.
+//! parts buy is what comes of runs without them. `decisions.rs` has the first, `seen.rs` what is known of the path, `parts.rs` the runs; `tell.rs` writes all of it.
 
 mod decisions;
+mod parts;
+mod seen;
 mod tell;
 
 use std::path::PathBuf;
@@ -48,7 +50,7 @@ pub(crate) struct Args {
     svg: Option<PathBuf>,
     /// Print one JSON object: `settings`; `seen`, what the protocol has learned of the path; `decisions`, a list of {`round`, `at_ms`,
     /// `needed`, `probability`, `symbols`, `together`, that leave at once, and the `spacing_ms` between those, `wait_ms`, and of steered `last_saves`
-    /// and `next_would_save`: symbols that the last one saves later or in misses, and that one more would}; and, as `lab simulate` has them, the
+    /// and `next_would_save`: symbols that the last one saves later or in misses, and that one more would}; `source_symbols`, of each run's messages; and, as `lab simulate` has them, the
     /// limits of the network and `policies`.
     #[arg(long, help_heading = "Output")]
     json: bool,
@@ -110,6 +112,7 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
             "the session did not live to the end of the run: there is nothing to explain; let the path lose less, or later",
         ));
     };
+    explanation.warn_of_refused();
     if let Some(file) = svg {
         file.write(&tell::svg(&explanation))?;
     }
@@ -177,6 +180,11 @@ fn compared_with(policy: PolicyKind) -> Vec<PolicyKind> {
 }
 
 impl Explanation {
+    fn warn_of_refused(&self) {
+        let summaries = self.results.iter().map(|result| &result.summary);
+        measure::warn_of_refused(summaries, &self.options);
+    }
+
     fn of(args: &Args) -> Result<Self, Failure> {
         let (options, origin) = args.options()?;
         let (results, _) = measure::simulate_all(&options, args.json)?;

@@ -1,13 +1,15 @@
 //! The explanation as text, as JSON and as a page.
 
+use std::collections::BTreeMap;
+
 use punctual_lab::report::{self, Figures, LineChart, Series, Table, Unit};
-use punctual_lab::stats::{Report, Summary};
-use punctual_policy::{Part, PolicyKind, Situation};
+use punctual_lab::stats::Report;
+use punctual_policy::PolicyKind;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::Explanation;
 use super::decisions::{Decisions, Explained};
+use super::{Explanation, parts, seen};
 use crate::failure::Failure;
 use crate::lab::measure::{self, millis};
 use crate::output::{self, dash, headed};
@@ -17,13 +19,28 @@ const SHOWN: f64 = 1e-4;
 
 /// Prints all of it, with the plot.
 pub(super) fn text(explanation: &Explanation, explained: &Decisions) -> Result<(), Failure> {
-    let mut text = format!("{}\n{}\n\n", heading(explanation), seen(&explained.first));
-    text += "What is sent when, and why\n";
-    text += &output::table(&decisions(explained));
-    text += &format!("{REASON}\n\n");
-    text += &timeline(explanation).text(78, 18);
+    let mut text = output::wrapped(&heading(explanation), "");
+    text.push('\n');
+    for row in &seen::table(&explained.first)[1..] {
+        let fact = output::wrapped(&row[1], "            ");
+        text += &format!("{:<12}{fact}", row[0]);
+    }
+    text.push('\n');
+    if explained.steps.is_empty() {
+        text += "No decision: nothing that is sent can be in time.\n";
+    } else {
+        text += "What is sent when, and why\n";
+        text += &output::table(&decisions(explained));
+        text += &output::wrapped(reason(explanation, explained), "");
+        text.push('\n');
+        text += &timeline(explanation).text(96, 18);
+    }
     text += "\nWhat each part buys\n";
-    text += &output::table(&parts(explanation));
+    text += &output::table(&parts::table(explanation));
+    text.push('\n');
+    for row in &parts::legend(explanation)[1..] {
+        text += &format!("{:<20}{}\n", row[0], row[1]);
+    }
     output::print(&text)
 }
 
@@ -35,10 +52,17 @@ pub(super) fn json(explanation: &Explanation, explained: &Decisions) -> Result<(
         report: Report,
         seen: Value,
         decisions: Vec<Value>,
+        source_symbols: BTreeMap<String, u8>,
     }
+    let policies = explanation.options.policies.iter();
+    let source_symbols = policies.zip(&explanation.decisions);
+    let source_symbols = source_symbols.filter_map(|(kind, decisions)| {
+        Some((kind.to_string(), decisions.as_ref()?.first.source_symbols))
+    });
     output::print_json(&Told {
         report: whole(explanation),
-        seen: seen_json(&explained.first),
+        seen: seen::json(&explained.first),
+        source_symbols: source_symbols.collect(),
         decisions: explained.steps.iter().map(decision_json).collect(),
     })
 }
@@ -58,9 +82,9 @@ pub(super) fn html(explanation: &Explanation, explained: &Decisions) -> String {
     let figures = Figures {
         title: format!("What {} does, and why", options.policies[0]),
         subtitle: format!(
-            "{} {} {REASON}",
+            "{} {}",
             heading(explanation),
-            seen(&explained.first)
+            reason(explanation, explained)
         ),
         command: output::command_line(),
         deadline_ms: Some(millis(options.deadline)),
@@ -68,15 +92,29 @@ pub(super) fn html(explanation: &Explanation, explained: &Decisions) -> String {
         charts: vec![timeline(explanation)],
         tables: vec![
             table("What is sent when, and why", decisions(explained)),
-            table("What each part buys", parts(explanation)),
+            table("Seen of the path", seen::table(&explained.first)),
+            table("What each part buys", parts::table(explanation)),
+            table("The runs", parts::legend(explanation)),
         ],
+        charts_lead: true,
         ..Figures::default()
     };
     report::html(&whole(explanation), &figures)
 }
 
 /// What the numbers in the table of decisions mean.
-const REASON: &str = "A symbol is sent while it saves more than it is: symbols of later rounds, and misses at their price.";
+fn reason(explanation: &Explanation, explained: &Decisions) -> &'static str {
+    let has_price = explained.steps.iter().any(|step| step.saved.is_some());
+    match explanation.options.policies[0] {
+        _ if has_price => {
+            "Beyond what is needed a symbol is sent while it saves more than itself: symbols of later rounds, and misses at their price."
+        }
+        PolicyKind::Steered => "",
+        _ => {
+            "This policy has no price of a miss: it sends what its rule says, whatever that saves."
+        }
+    }
+}
 
 fn heading(explanation: &Explanation) -> String {
     let options = &explanation.options;
@@ -90,59 +128,9 @@ fn heading(explanation: &Explanation) -> String {
     )
 }
 
-/// What the protocol has learned of the path, in sentences.
-fn seen(first: &Situation) -> String {
-    let burst = if first.burst.correlation > 0.05 {
-        format!(
-            "; after a loss the next symbol is lost with {:.0} %, which fades over {:.1} ms",
-            f64::from(first.burst.correlation) * 100.0,
-            millis(first.burst.lasts)
-        )
-    } else {
-        String::new()
-    };
-    let price = first.price.map_or_else(String::new, |price| {
-        format!(" A miss is worth {:.0} symbols.", price.symbols())
-    });
-    let hurry = first.hurries.iter().next();
-    let hurried = hurry.map_or_else(String::new, |hurry| {
-        format!(
-            " If one more is made of that, {:.1} % of answers come too late for it, and the last flight is in time with {:.0} %.",
-            f64::from(hurry.late) * 100.0,
-            f64::from(hurry.in_time) * 100.0
-        )
-    });
-    let after = if first.last_chance >= 0.01 {
-        format!(
-            " A flight after the last round is still in time with {:.0} %.",
-            f64::from(first.last_chance) * 100.0
-        )
-    } else {
-        String::new()
-    };
-    format!(
-        "Seen of the path: a round trip of {:.1} ms (mean deviation {:.1}), {:.2} % of symbols lost now (in the long run at most {:.2} %){burst}. \
-         A message of {} has {} of {:.0} ms: what leaves in the first {:.0} ms is in time.{hurried}{after}{price}",
-        millis(first.timing.rtt),
-        millis(first.timing.rtt_deviation),
-        f64::from(first.loss_mean) * 100.0,
-        f64::from(first.loss) * 100.0,
-        count_of(u16::from(first.source_symbols), "symbol"),
-        count_of(first.rounds_left, "round"),
-        millis(first.timing.round_time),
-        millis(first.timing.slack),
-    )
-}
-
-fn count_of(count: u16, thing: &str) -> String {
-    match count {
-        1 => format!("one {thing}"),
-        count => format!("{count} {thing}s"),
-    }
-}
-
 fn decisions(explained: &Decisions) -> Vec<Vec<String>> {
-    let head = "round|at ms|needed|comes to it|sent|apart ms|then waits ms|the last saves|one more would save";
+    let head =
+        "round|at ms|needed|comes to it|sent|apart ms|waits ms|the last saves|one more would save";
     let shown = explained
         .steps
         .iter()
@@ -165,8 +153,8 @@ fn decisions(explained: &Decisions) -> Vec<Vec<String>> {
             } else {
                 format!("{:.1}", millis(action.spacing))
             },
-            match step.situation.rounds_left {
-                1 => "-".to_owned(),
+            match (step.situation.rounds_left, action.look_again) {
+                (1, None) => dash(),
                 _ => format!("{:.0}", millis(wait)),
             },
             by_last.map_or_else(dash, |saves| format!("{saves:.2}")),
@@ -176,92 +164,40 @@ fn decisions(explained: &Decisions) -> Vec<Vec<String>> {
     headed(head, shown.map(row))
 }
 
-/// A run a row, and what it shows.
-fn parts(explanation: &Explanation) -> Vec<Vec<String>> {
-    let head = "run|late [95 %]|predicted|recovery";
-    let runs = explanation.options.policies.iter();
-    let runs = runs.zip(&explanation.results);
-    let rows = runs.map(|(&kind, result)| {
-        let Summary {
-            late_share,
-            late_share_95,
-            predicted_late_share,
-            recovery_overhead,
-            ..
-        } = &result.summary;
-        vec![
-            meaning(kind),
-            format!(
-                "{} [{}, {}]",
-                percent(*late_share),
-                percent(late_share_95.low),
-                percent(late_share_95.high)
-            ),
-            predicted_late_share.map_or_else(dash, percent),
-            percent(*recovery_overhead),
-        ]
-    });
-    let floors = explanation.results.first().map(|result| {
-        let floors = &result.floors;
-        vec![
-            "at least: what no sender beats".to_owned(),
-            percent(floors.late_share),
-            dash(),
-            floors.recovery_overhead.map_or_else(dash, percent),
-        ]
-    });
-    headed(head, rows.chain(floors))
-}
-
-/// A run, in words.
-fn meaning(kind: PolicyKind) -> String {
-    let (name, meaning) = match kind {
-        PolicyKind::SteeredWithout(part) => {
-            let meaning = match part {
-                Part::Steering => "each message by itself just meets the target",
-                Part::Level => "reckons with the upper bound of the loss",
-                Part::Spacing => "takes losses to be independent",
-                Part::Arrival => "takes a round to be in time, or to be none",
-                Part::Silence => "takes silence for loss",
-                Part::Waiting => "waits for the round time, no longer and no shorter",
-            };
-            (format!("without {part}"), meaning)
-        }
-        kind => {
-            let meaning = match kind {
-                PolicyKind::Steered => "all parts",
-                PolicyKind::Exact => {
-                    "the least for each message that meets the target at the bound"
-                }
-                PolicyKind::Pangolin => "the paper's tables",
-                PolicyKind::Retransmit => "no redundancy",
-                _ => "as asked",
-            };
-            (kind.to_string(), meaning)
-        }
-    };
-    format!("{name}: {meaning}")
-}
-
+/// What is sent beyond the message's own symbols. (Runs may choose other numbers of symbols: shares can be compared.)
 fn timeline(explanation: &Explanation) -> LineChart {
     let policies = explanation.options.policies.iter();
     let shown = policies.zip(&explanation.decisions);
     let shown = shown.filter(|(kind, _)| !matches!(kind, PolicyKind::SteeredWithout(_)));
+    let first = explanation.decisions.first().and_then(Option::as_ref);
+    let timing = first.map_or_else(Default::default, |decisions| decisions.first.timing);
+    let last_ms = millis(timing.slack);
     let series = shown.filter_map(|(kind, decisions)| {
+        let decisions = decisions.as_ref()?;
+        let own = f64::from(decisions.first.source_symbols.max(1));
+        let mut points = decisions.symbols_by_time();
+        // Nothing more leaves until it would be too late.
+        let (_, sent) = points.last().copied()?;
+        points.push((last_ms, sent));
+        let beyond = |(ms, sent): (f64, f64)| (ms, (sent / own - 1.0).max(0.0));
         Some(Series {
             name: kind.to_string(),
-            points: decisions.as_ref()?.symbols_by_time(),
+            points: points.into_iter().map(beyond).collect(),
         })
     });
+    let mut marks = vec![(millis(timing.time_left), "deadline".to_owned())];
+    if last_ms > 0.0 {
+        marks.push((last_ms, "last in time".to_owned()));
+    }
     LineChart {
-        title: "When symbols leave".to_owned(),
-        caption: "Expected symbols of a message that have been sent, by the time since the first. A step is a round; a slope is a flight \
+        title: "Redundancy by time".to_owned(),
+        caption: "Expected symbols beyond a message's own that have been sent, by the time since the first. A step is a round; a slope is a flight \
                   that is spread."
             .to_owned(),
         x_label: "ms since the first symbol".to_owned(),
-        y_label: "symbols sent".to_owned(),
-        x_unit: Unit::Number,
-        y_unit: Unit::Number,
+        y_label: "redundancy sent".to_owned(),
+        y_unit: Unit::Share,
+        x_marks: marks,
         series: series.collect(),
         ..LineChart::default()
     }
@@ -280,23 +216,6 @@ fn whole(explanation: &Explanation) -> Report {
     }
 }
 
-fn seen_json(first: &Situation) -> Value {
-    json!({
-        "rtt_ms": millis(first.timing.rtt),
-        "rtt_deviation_ms": millis(first.timing.rtt_deviation),
-        "round_time_ms": millis(first.timing.round_time),
-        "slack_ms": millis(first.timing.slack),
-        "rounds": first.rounds_left,
-        "source_symbols": first.source_symbols,
-        "loss": first.loss_mean,
-        "loss_bound": first.loss,
-        "burst_correlation": first.burst.correlation,
-        "burst_lasts_ms": millis(first.burst.lasts),
-        "on_time_in_last_round": first.on_time,
-        "miss_price_symbols": first.price.map(punctual_policy::Price::symbols),
-    })
-}
-
 fn decision_json(Explained { step, saved }: &Explained) -> Value {
     let action = &step.action;
     json!({
@@ -311,8 +230,4 @@ fn decision_json(Explained { step, saved }: &Explained) -> Value {
         "last_saves": saved.as_ref().and_then(|saved| saved.by_last),
         "next_would_save": saved.as_ref().and_then(|saved| saved.by_next),
     })
-}
-
-fn percent(share: f64) -> String {
-    format!("{:.3} %", share * 100.0)
 }
