@@ -70,6 +70,16 @@ const START_LEFT: f64 = 0.8;
 /// The least window that is looked back on: 16 packets.
 const HINDSIGHT_LEAST: f64 = 16.0 * PACKET;
 
+/// What waits to be sent, redundancy aside.
+#[derive(Clone, Copy, PartialEq)]
+enum Waits {
+    /// Little: the application limits the session, which is thin.
+    Little,
+    /// What a live stream makes, and something holds up.
+    Live,
+    Download,
+}
+
 pub(crate) struct Congestion {
     window: f64,
     in_flight: u64,
@@ -77,8 +87,7 @@ pub(crate) struct Congestion {
     is_starting: bool,
     /// Nothing was held back for two round trips: the application sends less than the window allows.
     is_idle: bool,
-    /// Little waits to be sent.
-    is_thin: bool,
+    waits: Waits,
     /// Not all that waits is redundancy.
     is_needed: bool,
     /// Since persistent congestion; while it lasts the floor of [`INITIAL`] is not given.
@@ -104,7 +113,7 @@ impl Default for Congestion {
             in_flight: 0,
             is_starting: true,
             is_idle: true,
-            is_thin: true,
+            waits: Waits::Little,
             is_needed: false,
             silence: Silence::default(),
             recovery: Recovery::default(),
@@ -132,13 +141,27 @@ impl Congestion {
         self.or_thin(window) as u64
     }
 
-    /// So many bytes, or what a thin session may have under way in any case.
+    /// So many bytes, or what a thin session may have under way in any case, or a live stream that something has held up: a window that a jitter closes sends so
+    /// little that nothing ever tells otherwise, and all of the stream was late from there on.
     fn or_thin(&self, window: f64) -> f64 {
-        if self.is_thin {
+        if self.is_thin() {
             window.max(self.least_when_thin())
+        } else if self.waits == Waits::Live && self.may_have_least() {
+            window.max(self.carried_without_queue(Duration::ZERO).min(THIN))
         } else {
             window
         }
+    }
+
+    /// Whether nobody else fills the queue, no room is made, and the path is known.
+    fn may_have_least(&self) -> bool {
+        !self.rivalry.is_on() && self.rivalry.drained().is_none() && self.delays.is_known()
+    }
+
+    /// What has been sent lately and seen arrive, over a round trip as long as a path's own delay makes it, and so much longer.
+    fn carried_without_queue(&self, longer: Duration) -> f64 {
+        let spans = self.longest_without_queue() + longer;
+        self.carried.rate_max() * spans.as_secs_f64()
     }
 
     /// What has to be under way for the window to be filled. (It was once the window by itself: a thin session that had more under way than that
@@ -152,11 +175,12 @@ impl Congestion {
     /// and a delay that wanders would else be taken for a queue. What is needed may take the present round trip, whatever makes it as long, up to
     /// [`THIN`]: so little is no download, and redundancy has to wait meanwhile.
     fn least_when_thin(&self) -> f64 {
-        if self.rivalry.is_on() || self.rivalry.drained().is_some() || !self.delays.is_known() {
+        if !self.may_have_least() {
             return INITIAL;
         }
-        let spans = self.longest_without_queue() + self.gap.allowance();
-        let least = (self.carried.rate_max() * spans.as_secs_f64()).max(INITIAL);
+        let least = self
+            .carried_without_queue(self.gap.allowance())
+            .max(INITIAL);
         if !self.is_needed {
             return least;
         }
@@ -167,6 +191,10 @@ impl Congestion {
     /// A round trip as long as a path's own delay makes it.
     fn longest_without_queue(&self) -> Duration {
         Duration::from_micros((self.delays.least_us() + WANDER_MAX_US) as u64)
+    }
+
+    fn is_thin(&self) -> bool {
+        self.waits == Waits::Little
     }
 
     /// Bytes that are under way.
@@ -186,7 +214,7 @@ impl Congestion {
 
     /// Whether only probes leave. A thin session goes on through a short gap.
     fn is_silent(&self) -> bool {
-        let goes_on = self.is_thin && self.delays.is_known() && self.gap.is_short();
+        let goes_on = self.is_thin() && self.delays.is_known() && self.gap.is_short();
         self.silence.is_on() && !goes_on
     }
 
@@ -215,7 +243,7 @@ impl Congestion {
             START_GAIN
         } else if self.rivalry.is_on() {
             COMPETING_GAIN
-        } else if self.is_thin {
+        } else if self.is_thin() {
             THIN_GAIN
         } else {
             COPA_GAIN
@@ -229,7 +257,7 @@ impl Congestion {
         if self.is_silent() {
             // Apart from each other, they find out sooner that something arrives again.
             ONE as u64
-        } else if self.is_idle || self.is_thin {
+        } else if self.is_idle || self.is_thin() {
             INITIAL as u64
         } else {
             // A millisecond's worth, since timers are no finer.
@@ -246,13 +274,19 @@ impl Congestion {
         let live = THIN_LIVE + self.gap.leaves(now).as_secs_f64();
         let live_max = THIN.max(self.carried.rate_max() * live);
         self.is_needed = bytes > 0;
-        self.is_thin = bytes.saturating_sub(of_live) as f64 <= THIN && bytes as f64 <= live_max;
+        self.waits = if bytes.saturating_sub(of_live) as f64 > THIN {
+            Waits::Download
+        } else if bytes as f64 > live_max {
+            Waits::Live
+        } else {
+            Waits::Little
+        };
     }
 
     /// Something waits to be sent and may not go yet.
     pub(crate) fn on_held_back(&mut self, now: Instant) {
         // A thin session is held back by its pacer, mostly.
-        let counts = if self.is_thin { 1.0 } else { 2.0 };
+        let counts = if self.is_thin() { 1.0 } else { 2.0 };
         if self.in_flight as f64 * counts >= self.filled_from() {
             self.filled_at = Some(now);
             self.is_idle = false;
@@ -305,7 +339,7 @@ impl Congestion {
         let was_draining = self.rivalry.drained().is_some();
         if self
             .rivalry
-            .on_rtt(now, self.window, &self.delays, self.is_thin)
+            .on_rtt(now, self.window, &self.delays, self.is_thin())
         {
             self.is_starting = false;
             self.uncut = 0.0;
@@ -451,7 +485,7 @@ impl Congestion {
     /// What a thin session got back in a round trip it may have under way when more waits: the window is not what it last was when it counted (as
     /// RFC 7661 keeps it, by what the pipe has held). A queue that stands beyond what a path wanders by is not part of it.
     fn keep_what_came_back(&mut self) {
-        let counts = self.is_thin && self.delays.is_known();
+        let counts = self.is_thin() && self.delays.is_known();
         if counts && !self.rivalry.is_on() && self.rivalry.drained().is_none() {
             let standing = Duration::from_micros(self.delays.standing_us() as u64);
             let round_trip = standing.min(self.longest_without_queue());
@@ -477,7 +511,7 @@ impl Congestion {
             return;
         }
         // A thin session does not cause what a burst takes of it, however much that is: it counts once.
-        let together = self.is_thin.then(|| self.burst_span());
+        let together = self.is_thin().then(|| self.burst_span());
         self.carried.on_lost(sent_at, together.unwrap_or_default());
         // A small window is lost whole by a full queue, too.
         let is_gap = self.recovery.is_unanswered() && self.window >= INITIAL;

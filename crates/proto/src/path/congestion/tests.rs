@@ -303,7 +303,7 @@ fn a_live_stream_that_a_jump_held_up_is_no_download() {
     ] {
         let bytes = |seconds: f64| (seconds * rate) as u64;
         congestion.set_waiting(at(900), bytes(waiting), bytes(live));
-        assert_eq!(congestion.is_thin, is_thin, "{waiting} s, {live} s");
+        assert_eq!(congestion.is_thin(), is_thin, "{waiting} s, {live} s");
     }
 }
 
@@ -319,15 +319,15 @@ fn what_a_gap_has_left_makes_no_download() {
     congestion.on_sent(at(900), 1200);
     for ms in [950, 1100, 1500] {
         congestion.set_waiting(at(ms), waiting, waiting);
-        assert!(!congestion.is_thin, "nothing has come back yet: {ms}");
+        assert!(!congestion.is_thin(), "nothing has come back yet: {ms}");
     }
     congestion.on_acked(at(1500), at(900), 1200);
     for (ms, is_thin) in [(1510, true), (4000, true), (7000, false)] {
         congestion.set_waiting(at(ms), waiting, waiting);
-        assert_eq!(congestion.is_thin, is_thin, "{ms}");
+        assert_eq!(congestion.is_thin(), is_thin, "{ms}");
     }
     congestion.set_waiting(at(1510), waiting, 0);
-    assert!(!congestion.is_thin, "a download");
+    assert!(!congestion.is_thin(), "a download");
 }
 
 /// The jitter of recorded Starlink with laser links: some milliseconds over a least that is rarely seen. It was taken for a queue, which stopped a window at 54
