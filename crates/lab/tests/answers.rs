@@ -96,7 +96,7 @@ fn wander(loss: f64, deadline: Duration) -> Summary {
 fn what_is_overtaken_is_late_and_not_lost() {
     let summary = wander(0.0, Duration::from_millis(80));
     assert!(summary.late_share > 0.01, "{summary:?}");
-    assert!(summary.recovery_overhead < 0.05, "{summary:?}");
+    assert!(summary.recovery_overhead < 0.06, "{summary:?}");
     let predicted = summary.predicted_late_share.expect("all have a deadline");
     let (low, high) = (0.8 * summary.late_share, 1.2 * summary.late_share);
     assert!((low..high).contains(&predicted), "{summary:?}");

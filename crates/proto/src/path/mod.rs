@@ -120,6 +120,11 @@ impl Path {
         self.level.correct(dependence);
     }
 
+    /// A packet that was taken for lost has not arrived for so long that it never will.
+    pub(crate) fn confirm_loss(&mut self, dependence: Dependence) {
+        self.level.confirm(dependence);
+    }
+
     /// Time left in which a symbol can be sent that arrives within `time_left`, unless it takes longer than most do.
     pub(crate) fn slack(&self, time_left: Duration, clock_margin: Duration) -> Duration {
         time_left.saturating_sub(self.one_way_delay() + clock_margin + TIMER_GRANULARITY)

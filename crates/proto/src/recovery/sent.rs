@@ -231,8 +231,9 @@ impl SentPackets {
         }
     }
 
-    /// Forgets what is settled at the old end; lost packets only when they were sent before `lost_before`.
-    pub(crate) fn prune(&mut self, lost_before: Instant) {
+    /// Forgets what is settled at the old end; lost packets only when they were sent before `lost_before`. Calls `never_came` with the dependence of each that
+    /// was surely lost.
+    pub(crate) fn prune(&mut self, lost_before: Instant, mut never_came: impl FnMut(Dependence)) {
         while let Some(packet) = self.packets.front() {
             let is_over = match packet.state {
                 PacketState::Settled => true,
@@ -243,6 +244,13 @@ impl SentPackets {
             };
             if !is_over {
                 break;
+            }
+            let is_loss = matches!(
+                packet.state,
+                PacketState::LostByOrder | PacketState::LostByTime
+            );
+            if is_loss && !packet.is_probe {
+                never_came(packet.dependence);
             }
             self.in_silence -= usize::from(packet.state == PacketState::LostInSilence);
             let further = packet.symbols.saturating_sub(1);

@@ -87,7 +87,7 @@ impl Session {
         }
         self.lose_overtaken(now, &mut touched, shared);
         self.settle_flights(now, touched, shared);
-        self.sent.prune(self.lost_before(now));
+        self.forget_settled(now);
         shared.experience.loss.observe(&mut self.path.level);
     }
 

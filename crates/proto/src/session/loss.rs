@@ -169,6 +169,14 @@ impl Session {
         }
     }
 
+    /// Forgets the packets that are settled, or have been lost for long: those never came.
+    pub(super) fn forget_settled(&mut self, now: Instant) {
+        let lost_before = self.lost_before(now);
+        let path = &mut self.path;
+        self.sent
+            .prune(lost_before, |dependence| path.confirm_loss(dependence));
+    }
+
     /// What a lost packet says of the path.
     fn note_lost(&mut self, now: Instant, number: u64, sent_at: Instant) {
         let dependence = self.path.record_fate(now, sent_at, true);

@@ -291,7 +291,7 @@ impl Session {
         self.liveness.last_sent = now;
         if !draft.is_eliciting {
             // Nothing waits for it: keeps the list of packets short while only acknowledgements are sent.
-            self.sent.prune(self.lost_before(now));
+            self.forget_settled(now);
         }
         let ecn = if draft.is_eliciting {
             Ecn::Ect0

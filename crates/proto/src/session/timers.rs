@@ -205,7 +205,7 @@ impl Session {
             self.lose_packet(now, number, verdict, &mut touched);
         }
         self.settle_flights(now, touched, shared);
-        self.sent.prune(self.lost_before(now));
+        self.forget_settled(now);
     }
 
     /// The path is another one: all that is under way counts as lost, and every block begins a round on the new path.
