@@ -171,21 +171,21 @@ fn timeline(explanation: &Explanation) -> LineChart {
     let shown = shown.filter(|(kind, _)| !matches!(kind, PolicyKind::SteeredWithout(_)));
     let first = explanation.decisions.first().and_then(Option::as_ref);
     let timing = first.map_or_else(Default::default, |decisions| decisions.first.timing);
-    let last_ms = millis(timing.slack);
+    let (last_ms, deadline_ms) = (millis(timing.slack), millis(timing.time_left));
     let series = shown.filter_map(|(kind, decisions)| {
         let decisions = decisions.as_ref()?;
         let own = f64::from(decisions.first.source_symbols.max(1));
         let mut points = decisions.symbols_by_time();
-        // Nothing more leaves until it would be too late.
+        // Nothing more leaves.
         let (_, sent) = points.last().copied()?;
-        points.push((last_ms, sent));
+        points.push((deadline_ms, sent));
         let beyond = |(ms, sent): (f64, f64)| (ms, (sent / own - 1.0).max(0.0));
         Some(Series {
             name: kind.to_string(),
             points: points.into_iter().map(beyond).collect(),
         })
     });
-    let mut marks = vec![(millis(timing.time_left), "deadline".to_owned())];
+    let mut marks = vec![(deadline_ms, "deadline".to_owned())];
     if last_ms > 0.0 {
         marks.push((last_ms, "last in time".to_owned()));
     }
@@ -195,7 +195,7 @@ fn timeline(explanation: &Explanation) -> LineChart {
                   that is spread."
             .to_owned(),
         x_label: "ms since the first symbol".to_owned(),
-        y_label: "redundancy sent".to_owned(),
+        y_label: "redundancy".to_owned(),
         y_unit: Unit::Share,
         x_marks: marks,
         series: series.collect(),
