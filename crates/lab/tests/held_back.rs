@@ -13,6 +13,11 @@ use punctual_policy::PolicyKind;
 use punctual_proto::{Outcome, SendOptions};
 use support::{Duo, ms, path};
 
+fn late_share(options: &SimulateOptions) -> f64 {
+    let results = simulate(options, |_| {}).expect("the path lets sessions begin");
+    results[0].summary.late_share
+}
+
 /// On a satellite's path, whose delay wanders and which is dark for half a second four times a minute, the controller took the delay for
 /// others' queue, made room, did not see the end of it (small packets are not compared with large ones), and later gave a game
 /// two packets a round trip: messages waited for seconds (found by `punctual lab scorecard` over recorded Starlink).
@@ -53,8 +58,7 @@ fn a_gap_is_over_when_the_path_is_back() {
         symbols: Some(2),
         ..SimulateOptions::new(dark, ms(450))
     };
-    let results = simulate(&options, |_| {}).expect("the path lets sessions begin");
-    let late = results[0].summary.late_share;
+    let late = late_share(&options);
     // Seven times half a second, of 110 s, are 0.032.
     assert!(late < 0.02, "{late}");
 }
@@ -80,8 +84,7 @@ fn a_radio_that_jumps_is_no_queue() {
         symbols: Some(16),
         ..SimulateOptions::new(jumps, ms(120))
     };
-    let results = simulate(&options, |_| {}).expect("the path lets sessions begin");
-    let late = results[0].summary.late_share;
+    let late = late_share(&options);
     assert!(late < 0.03, "{late}");
 }
 
@@ -106,8 +109,7 @@ fn a_path_that_becomes_longer_holds_nothing_back() {
         symbols: Some(4),
         ..SimulateOptions::new(path, ms(100))
     };
-    let results = simulate(&options, |_| {}).expect("the path lets sessions begin");
-    let late = results[0].summary.late_share;
+    let late = late_share(&options);
     assert!(late < 5e-4, "{late}");
 }
 
@@ -139,8 +141,7 @@ fn what_is_needed_has_room_on_a_path_that_became_longer() {
         policies: vec![PolicyKind::Fixed(0)],
         ..SimulateOptions::new(path, ms(60))
     };
-    let results = simulate(&options, |_| {}).expect("the path lets sessions begin");
-    let late = results[0].summary.late_share;
+    let late = late_share(&options);
     assert!(late < 0.005, "{late}");
 }
 
@@ -172,8 +173,7 @@ fn a_jitter_holds_no_live_stream_back() {
         symbols: Some(4),
         ..SimulateOptions::new(path, ms(500))
     };
-    let results = simulate(&options, |_| {}).expect("the path lets sessions begin");
-    let late = results[0].summary.late_share;
+    let late = late_share(&options);
     assert!(late < 0.005, "{late}");
 }
 
@@ -212,8 +212,7 @@ fn what_chance_loses_is_no_congestion() {
         message_bytes: 16_000,
         ..SimulateOptions::new(path, ms(80))
     };
-    let results = simulate(&options, |_| {}).expect("the path lets sessions begin");
-    let late = results[0].summary.late_share;
+    let late = late_share(&options);
     assert!(late < 0.01, "{late}");
 }
 
@@ -265,7 +264,6 @@ fn what_is_only_needed_if_others_are_lost_makes_way() {
         policies: vec![PolicyKind::Fixed(3)],
         ..SimulateOptions::new(narrow, ms(120))
     };
-    let results = simulate(&options, |_| {}).expect("the path lets sessions begin");
-    let late = results[0].summary.late_share;
+    let late = late_share(&options);
     assert!(late < 0.02, "{late}");
 }

@@ -207,7 +207,6 @@ impl LossLevel {
         } else {
             self.note_verdict(dependence, false);
         }
-        let verdict = f32::from(u8::from(lost));
         // Of a loss that the one before explains as much counts as it does not.
         let news = if dependence.after_loss {
             1.0 - dependence.correlation
@@ -219,7 +218,11 @@ impl LossLevel {
         for ((now, usual), ((loss, met), began)) in levels.zip(places) {
             *usual = (*usual + learned * (*now - *usual)).max(UNLIKELIEST);
             *now += changed * (*usual - *now);
-            let is_lost = verdict * *loss / (*loss + (1.0 - *loss) * wrongly);
+            let is_lost = if lost {
+                *loss / (*loss + (1.0 - *loss) * wrongly)
+            } else {
+                0.0
+            };
             *met = (*met + *now * news * is_lost).min(MOVED_LOSSES_MAX);
             let moved = *loss + *now * (began / met.max(MOVED_LOSSES)) * (is_lost - *loss);
             *now *= of_all + of_loss * *loss;

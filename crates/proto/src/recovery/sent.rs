@@ -28,6 +28,11 @@ impl PacketState {
             Self::LostByOrder | Self::LostByTime | Self::LostInSilence
         )
     }
+
+    /// Whether it is a loss of the path's, as far as is known, and not one of the answers'.
+    pub(crate) const fn is_surely_lost(self) -> bool {
+        matches!(self, Self::LostByOrder | Self::LostByTime)
+    }
 }
 
 /// A packet sent.
@@ -245,11 +250,7 @@ impl SentPackets {
             if !is_over {
                 break;
             }
-            let is_loss = matches!(
-                packet.state,
-                PacketState::LostByOrder | PacketState::LostByTime
-            );
-            if is_loss && !packet.is_probe {
+            if packet.state.is_surely_lost() && !packet.is_probe {
                 never_came(packet.dependence);
             }
             self.in_silence -= usize::from(packet.state == PacketState::LostInSilence);

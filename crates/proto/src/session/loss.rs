@@ -105,7 +105,7 @@ impl Session {
     }
 
     fn is_lost(&self, number: u64) -> bool {
-        self.sent.get(number).is_some_and(is_surely_lost)
+        (self.sent.get(number)).is_some_and(|packet| packet.state.is_surely_lost())
     }
 
     /// Where the packet after this one arrived: how long after it the next was sent, and whether it was lost.
@@ -113,14 +113,17 @@ impl Session {
         let sent_at = self.sent.get(first)?.sent_at;
         (self.sent.get(first + 1)).filter(|between| has_arrived(between))?;
         let last = self.sent.get(first + 2)?;
-        let is_lost = is_surely_lost(last);
+        let is_lost = last.state.is_surely_lost();
         (is_lost || has_arrived(last)).then(|| (last.sent_at.since(sent_at), is_lost))
     }
 
     /// Time since the packet before this one was sent, if that was lost.
     fn since_lost_before(&self, number: u64, sent_at: Instant) -> Option<Duration> {
         let before = self.sent.get(number.checked_sub(1)?)?;
-        is_surely_lost(before).then(|| sent_at.since(before.sent_at))
+        before
+            .state
+            .is_surely_lost()
+            .then(|| sent_at.since(before.sent_at))
     }
 
     /// Takes a packet for lost, and its symbols with it. The blocks that they are of are added to `touched`.
@@ -198,7 +201,7 @@ impl Session {
         let next = self.sent.get(number + 1).filter(|next| next.symbols > 0);
         if let Some(next) = next {
             let lag = next.sent_at.since(packet.sent_at);
-            let lost = is_surely_lost(next);
+            let lost = next.state.is_surely_lost();
             if lost || next.state == PacketState::Settled {
                 self.path.bursts.forget_pair(lag, lost);
             }
@@ -273,12 +276,4 @@ impl Session {
 /// Whether a packet with symbols has arrived.
 const fn has_arrived(packet: &SentPacket) -> bool {
     packet.symbols > 0 && matches!(packet.state, PacketState::Settled)
-}
-
-/// Whether a packet counts as lost.
-const fn is_surely_lost(packet: &SentPacket) -> bool {
-    matches!(
-        packet.state,
-        PacketState::LostByOrder | PacketState::LostByTime
-    )
 }

@@ -29,7 +29,7 @@ pub(super) fn text(comparison: &Comparison) -> String {
 }
 
 /// Which recordings are for what.
-pub(super) fn parts(comparison: &Comparison) -> Vec<String> {
+fn parts(comparison: &Comparison) -> Vec<String> {
     let of = |part: Part| {
         let traces = comparison.traces.iter().filter(|trace| trace.part == part);
         let names: Vec<&str> = traces.map(|trace| trace.trace.as_str()).collect();

@@ -73,7 +73,8 @@ const HINDSIGHT_LEAST: f64 = 16.0 * PACKET;
 /// What waits to be sent, redundancy aside.
 #[derive(Clone, Copy, PartialEq)]
 enum Waits {
-    /// Little: the application limits the session, which is thin.
+    Nothing,
+    /// The application limits the session, which is thin, as while nothing waits.
     Little,
     /// What a live stream makes, and something holds up.
     Live,
@@ -88,8 +89,6 @@ pub(crate) struct Congestion {
     /// Nothing was held back for two round trips: the application sends less than the window allows.
     is_idle: bool,
     waits: Waits,
-    /// Not all that waits is redundancy.
-    is_needed: bool,
     /// Since persistent congestion; while it lasts the floor of [`INITIAL`] is not given.
     silence: Silence,
     /// The latest cut.
@@ -113,8 +112,7 @@ impl Default for Congestion {
             in_flight: 0,
             is_starting: true,
             is_idle: true,
-            waits: Waits::Little,
-            is_needed: false,
+            waits: Waits::Nothing,
             silence: Silence::default(),
             recovery: Recovery::default(),
             gap: Gap::default(),
@@ -181,7 +179,7 @@ impl Congestion {
         let least = self
             .carried_without_queue(self.gap.allowance())
             .max(INITIAL);
-        if !self.is_needed {
+        if self.waits == Waits::Nothing {
             return least;
         }
         let stands = self.carried.rate_max() * self.delays.standing_us() / 1e6;
@@ -194,7 +192,7 @@ impl Congestion {
     }
 
     fn is_thin(&self) -> bool {
-        self.waits == Waits::Little
+        matches!(self.waits, Waits::Nothing | Waits::Little)
     }
 
     /// Bytes that are under way.
@@ -273,8 +271,9 @@ impl Congestion {
             .look(now, is_awaited.then(|| self.longest_without_queue()));
         let live = THIN_LIVE + self.gap.leaves(now).as_secs_f64();
         let live_max = THIN.max(self.carried.rate_max() * live);
-        self.is_needed = bytes > 0;
-        self.waits = if bytes.saturating_sub(of_live) as f64 > THIN {
+        self.waits = if bytes == 0 {
+            Waits::Nothing
+        } else if bytes.saturating_sub(of_live) as f64 > THIN {
             Waits::Download
         } else if bytes as f64 > live_max {
             Waits::Live
