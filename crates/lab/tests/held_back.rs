@@ -197,6 +197,10 @@ fn what_never_arrives_is_in_the_interval() {
         interval.low < summary.late_share && summary.late_share < interval.high,
         "{summary:?}"
     );
+    // What sessions had counted went with them: -100 % of redundancy, where all of them had ended.
+    let everything_counts =
+        summary.recovery_overhead > -0.9 && summary.encapsulation_overhead > 0.0;
+    assert!(everything_counts, "{summary:?}");
 }
 
 /// A fifth of all packets lost by chance was taken for congestion, period after period: the window shrank to next to nothing, and 98 % of

@@ -199,7 +199,7 @@ impl<'a> Run<'a> {
         let stats = self
             .sessions
             .iter()
-            .filter_map(|&session| self.world.endpoint(self.server).session_stats(session));
+            .filter_map(|&session| self.world.session_stats(self.server, session));
         let kind = self.policies.kind();
         Some(PolicyResult {
             outlook,

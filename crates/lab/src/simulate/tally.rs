@@ -153,7 +153,7 @@ impl Tally {
             late_share: late as f64 / self.sent.max(1) as f64,
             late_share_95: share_interval(&clusters, options.seed),
             predicted_late_share: Some(total.predicted_misses / total.promised.max(1.0)),
-            recovery_overhead: total.symbols / total.source_symbols.max(1.0) - 1.0,
+            recovery_overhead: total.recovery_overhead(),
             encapsulation_overhead: total.encapsulation_bytes / total.message_bytes.max(1.0),
             lost_messages: lost,
             seed: options.seed,
@@ -187,6 +187,13 @@ struct Totals {
 }
 
 impl Totals {
+    fn recovery_overhead(&self) -> f64 {
+        if self.source_symbols == 0.0 {
+            return 0.0;
+        }
+        self.symbols / self.source_symbols - 1.0
+    }
+
     fn of(stats: impl Iterator<Item = SessionStats>) -> Self {
         stats.fold(Self::default(), |total, stats| Self {
             predicted_misses: total.predicted_misses + stats.predicted_misses,

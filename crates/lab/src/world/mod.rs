@@ -20,6 +20,7 @@ mod link;
 mod queue;
 mod rivals;
 
+use std::collections::HashMap;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,7 +33,7 @@ pub use host::LocalClock;
 pub use link::{Link, LinkFigures, LinkId, LinkSpec, LinkStats};
 use punctual_proto::{
     ConnectError, ConnectOptions, Ecn, Endpoint, EndpointConfig, Event, MessageId, SendError,
-    SendOptions, SessionId, StreamId, limits,
+    SendOptions, SessionId, SessionStats, StreamId, limits,
 };
 use queue::{Kind, Queue};
 use rivals::Rival;
@@ -109,6 +110,8 @@ pub struct World {
     datagrams: Datagrams,
     dirty: Vec<HostId>,
     happenings: Vec<Happening>,
+    /// What sessions had counted when they ended.
+    ended: HashMap<(HostId, SessionId), SessionStats>,
     traffic: Traffic,
     mtu: Option<u16>,
     hasher: Option<Hasher>,
@@ -129,6 +132,7 @@ impl World {
             datagrams: Datagrams::new(),
             dirty: Vec::new(),
             happenings: Vec::new(),
+            ended: HashMap::new(),
             traffic: Traffic::default(),
             mtu: None,
             hasher: None,
@@ -278,6 +282,12 @@ impl World {
         &self.hosts[host.0 as usize].endpoint
     }
 
+    /// What a session of a host has counted, also once it has ended. `None` when it never was.
+    pub fn session_stats(&self, host: HostId, session: SessionId) -> Option<SessionStats> {
+        let current = self.endpoint(host).session_stats(session);
+        current.or_else(|| self.ended.get(&(host, session)).copied())
+    }
+
     /// The time on a host's own clock.
     pub fn local_time(&self, host: HostId) -> punctual_proto::Instant {
         self.hosts[host.0 as usize].clock.local(self.now)
@@ -415,6 +425,11 @@ impl World {
             while let Some((session, event)) = host.endpoint.poll_event() {
                 if let Some(hasher) = &mut self.hasher {
                     hasher.event(self.now, id, &event);
+                }
+                if matches!(event, Event::Closed { .. }) {
+                    // The last that the endpoint knows of it.
+                    let stats = host.endpoint.session_stats(session);
+                    self.ended.extend(stats.map(|stats| ((id, session), stats)));
                 }
                 self.happenings.push(Happening {
                     at: self.now,
