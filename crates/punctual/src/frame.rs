@@ -43,9 +43,9 @@ use std::time::Duration;
 use punctual_net::clock::Clock;
 use punctual_net::udp::{Driver, DriverError, Socket};
 use punctual_proto::{
-    Cancel, CloseCode, ConnectOptions, ConnectToken, Event as ProtocolEvent, Forecast, MessageId,
-    PathReport, SendError, SendOptions, SessionId, SessionStats, SharedContent, StreamId,
-    StreamStats,
+    Cancel, CloseCode, ConnectOptions, ConnectToken, EndpointConfig, Event as ProtocolEvent,
+    Forecast, MessageId, PathReport, SendError, SendOptions, SessionId, SessionStats,
+    SharedContent, StreamId, StreamStats,
 };
 
 use crate::assembly::{Assembled, Assemblies, refusal};
@@ -99,7 +99,11 @@ impl Endpoint {
         reach: Reach,
         key: Option<&ServerKey>,
     ) -> Result<Self, EndpointError> {
-        let driver = Driver::new(config.endpoint(key), Arc::new(socket), Clock::start());
+        let settings = EndpointConfig {
+            is_polled: true,
+            ..config.endpoint(key)
+        };
+        let driver = Driver::new(settings, Arc::new(socket), Clock::start());
         let driver = driver.map_err(|error| match error {
             DriverError::Config(error) => EndpointError::Config(error),
             DriverError::Entropy(error) => EndpointError::Entropy(error),

@@ -41,7 +41,7 @@ struct Play {
 }
 
 /// What cannot stand beside a scenario.
-const DECIDED_BY_FILE: [&str; 24] = [
+const DECIDED_BY_FILE: [&str; 25] = [
     "rtt_ms",
     "split",
     "loss",
@@ -65,6 +65,7 @@ const DECIDED_BY_FILE: [&str; 24] = [
     "sessions",
     "promise",
     "interval_ms",
+    "frame_ms",
     "policy",
 ];
 

@@ -39,6 +39,10 @@ pub(super) struct Workload {
     /// Time between two messages of a session.
     #[arg(long, value_name = "MS", default_value = "1000", value_parser = values::millis_above_zero)]
     pub(super) interval_ms: Duration,
+    /// Both ends look at the network and the clock only so often, as a game's loop does once a frame (16.7: 60 frames a second); 0: whenever
+    /// something happens.
+    #[arg(long, value_name = "MS", default_value = "0", value_parser = values::millis)]
+    frame_ms: Duration,
     /// Policies to compare, over the same network: retransmit, fixed(N), also written fixed:N, hairpin, hairpin(PRICE), pangolin,
     /// exact, steered, steered-without(PART).
     #[arg(
@@ -125,6 +129,7 @@ impl Workload {
             sessions: self.sessions,
             promise: self.promise.into(),
             interval: self.interval_ms,
+            frame: self.frame_ms,
             messages: self.messages,
             policies: self.policy.clone(),
             seed: self.seed.unwrap_or(1),

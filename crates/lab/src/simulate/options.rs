@@ -28,6 +28,8 @@ pub struct SimulateOptions {
     pub promise: Promise,
     /// Time between two messages of a session.
     pub interval: Duration,
+    /// How often all hosts look at their network and their timers, as games do once a frame, up to a second; zero: whenever something happens.
+    pub frame: Duration,
     /// Messages in all, per policy.
     pub messages: u64,
     /// The policies to compare.
@@ -81,6 +83,7 @@ impl SimulateOptions {
             sessions: 1000,
             promise: Promise::default(),
             interval: Duration::from_secs(1),
+            frame: Duration::ZERO,
             messages: 100_000,
             policies: vec![PolicyKind::default()],
             seed: 1,
@@ -137,6 +140,10 @@ impl SimulateOptions {
             (
                 (1..=1_000_000_000).contains(&self.messages),
                 "there must be 1 to 1000000000 messages",
+            ),
+            (
+                self.frame <= Duration::from_secs(1),
+                "a frame lasts a second at most",
             ),
             (!self.deadline.is_zero(), "the deadline must be above zero"),
             (!self.policies.is_empty(), "at least one policy is needed"),

@@ -1,6 +1,7 @@
 //! A host: an endpoint, an address, a clock that is not quite right, and the path that it sits at the end of.
 
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use punctual_proto::{Endpoint, Instant};
 
@@ -44,6 +45,8 @@ pub(super) struct Host {
     /// The shared bottlenecks before its path, each way; none on a server.
     pub(super) uplink: Option<LinkId>,
     pub(super) downlink: Option<LinkId>,
+    /// How often it looks at all, and when first.
+    pub(super) frame: Option<(Duration, Duration)>,
     pub(super) wakes_at: Option<Moment>,
     pub(super) is_dirty: bool,
 }
@@ -62,9 +65,24 @@ impl Host {
             channels,
             uplink: None,
             downlink: None,
+            frame: None,
             wakes_at: None,
             is_dirty: false,
         }
+    }
+
+    /// When it sees to what is due at a moment: after it has received what is there.
+    pub(super) fn wakes_for(&self, at: Moment) -> Moment {
+        let looks_at = self.looks_at(at);
+        Moment(looks_at.0 + u64::from(self.frame.is_some()))
+    }
+
+    /// When it looks at what happens at a moment.
+    pub(super) fn looks_at(&self, at: Moment) -> Moment {
+        self.frame.map_or(at, |(every, phase)| {
+            let (every, phase) = (every.as_nanos() as u64, phase.as_nanos() as u64);
+            Moment(phase + at.0.saturating_sub(phase).div_ceil(every) * every)
+        })
     }
 }
 

@@ -204,6 +204,11 @@ impl World {
         self.add_host(config, Some(channels))
     }
 
+    /// From now on the host looks at its network and its timers only so often, as a game's loop does once a frame: first at `phase`.
+    pub fn set_frame(&mut self, host: HostId, every: Duration, phase: Duration) {
+        self.hosts[host.0 as usize].frame = (!every.is_zero()).then_some((every, phase));
+    }
+
     fn add_host(&mut self, config: EndpointConfig, channels: Option<[Channel; 2]>) -> HostId {
         let id = HostId(self.hosts.len() as u32);
         let chance = Chance::new(self.seed, 0x4057_0000_0000 + u64::from(id.0));
@@ -440,7 +445,8 @@ impl World {
             }
             let wanted = host.endpoint.poll_timeout().map(|at| {
                 // A host is woken a little late rather than a little early, which would make it spin.
-                host.clock.world(at).max(Moment(self.now.0 + 1))
+                let at = host.clock.world(at).max(Moment(self.now.0 + 1));
+                host.wakes_for(at)
             });
             if let Some(at) = wanted.filter(|at| host.wakes_at.is_none_or(|wakes| *at < wakes)) {
                 host.wakes_at = Some(at);
@@ -489,6 +495,7 @@ impl World {
             for delay_us in std::iter::once(delay_us).chain(duplicate) {
                 let slot = self.datagrams.store_newest();
                 let at = leaves_at.after(Duration::from_micros(delay_us));
+                let at = self.hosts[to.0 as usize].looks_at(at);
                 let address = transmit.to;
                 self.queue.push(
                     at,

@@ -114,6 +114,9 @@ pub struct EndpointConfig {
     pub thin_streams: ThinStreams,
     /// Whose share of messages is to be on time; each stream's by itself unless set. Only for a policy that is steered.
     pub promise: Promise,
+    /// Datagrams are received only when timeouts are handled, too, as by a game's loop that looks once a frame. `false` unless set: a driver is woken
+    /// by them.
+    pub is_polled: bool,
 }
 
 impl core::fmt::Debug for EndpointConfig {
@@ -167,6 +170,7 @@ impl EndpointConfig {
             uplink: Uplink::Unknown,
             thin_streams: ThinStreams::default(),
             promise: Promise::default(),
+            is_polled: false,
         }
     }
 

@@ -151,6 +151,8 @@ pub struct Endpoint {
     /// Events of sessions that are gone already, such as a connection attempt that failed.
     orphans: VecDeque<(SessionId, Event)>,
     stats: EndpointStats,
+    /// When it last saw to what was due.
+    saw_to_due_at: Instant,
 }
 
 /// Bytes of free buffers that an endpoint keeps.
@@ -162,11 +164,12 @@ impl Endpoint {
     pub fn new(config: EndpointConfig, seed: [u8; 32]) -> Self {
         let mut entropy = Entropy::from_seed(seed);
         let cookies = CookieJar::new(entropy.array());
+        let commons = Commons::new(entropy, Pool::new(POOL_MAX), config.is_polled);
         Self {
             table: Table::new(config.thread, config.sessions_max),
             coordinator: Coordinator::new(config.uplink),
             config,
-            commons: Commons::new(entropy, Pool::new(POOL_MAX)),
+            commons,
             trims: Trims::default(),
             timers: TimerHeap::default(),
             admissions: Admissions::default(),
@@ -175,6 +178,7 @@ impl Endpoint {
             event_queue: VecDeque::new(),
             orphans: VecDeque::new(),
             stats: EndpointStats::default(),
+            saw_to_due_at: Instant::ZERO,
         }
     }
 
@@ -345,6 +349,12 @@ impl Endpoint {
         for id in self.admissions.expire(now) {
             self.remove(id);
         }
+        if let Some(due) = self.timers.earliest().filter(|due| *due <= now) {
+            // What was found to be due long ago is not late for that.
+            let late = now.since(due.max(self.saw_to_due_at));
+            self.commons.experience.timer_lag.record(late);
+        }
+        self.saw_to_due_at = now;
         while let Some(index) = self.timers.pop_due(now) {
             let Some(entry) = self.table.entry_mut(index) else {
                 continue;

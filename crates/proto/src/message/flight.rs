@@ -48,15 +48,21 @@ impl Flight {
         self.began.max(self.not_before)
     }
 
-    /// A symbol leaves now. `true` when the rest of the flight has to wait.
-    pub(crate) fn pause(&mut self, now: Instant) -> bool {
+    /// A symbol leaves now. `true` when the rest of the flight has to wait. What the host's timers made it late by, up to `lag`, the next one is not.
+    pub(crate) fn pause(&mut self, now: Instant, lag: Duration) -> bool {
         self.until_pause = self.until_pause.saturating_sub(1);
         let is_due = self.until_pause == 0;
         if is_due {
             self.until_pause = self.together;
         }
-        let pauses = is_due && self.to_send > 0 && self.spacing > Duration::ZERO;
-        let next = if pauses { now + self.spacing } else { now };
+        let is_apart = is_due && self.to_send > 0 && self.spacing > Duration::ZERO;
+        let meant_at = self.may_send_at().max(now - lag);
+        let next = if is_apart {
+            meant_at + self.spacing
+        } else {
+            now
+        };
+        let pauses = next > now;
         self.resumes_at = pauses.then_some(next);
         self.not_before = next;
         pauses

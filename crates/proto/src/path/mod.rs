@@ -10,6 +10,7 @@ mod mtu;
 mod pacer;
 mod reordering;
 mod rtt;
+mod timer_lag;
 mod validation;
 
 pub(crate) use burst::{Bursts, Dependence};
@@ -22,6 +23,7 @@ pub(crate) use mtu::MtuSearch;
 pub(crate) use pacer::Pacer;
 pub(crate) use reordering::Reordering;
 pub(crate) use rtt::Rtt;
+pub(crate) use timer_lag::{Lag, TimerLag};
 pub(crate) use validation::Validation;
 
 use core::net::SocketAddr;
@@ -29,7 +31,7 @@ use core::time::Duration;
 
 use punctual_policy::Delays;
 
-use crate::limits::TIMER_GRANULARITY;
+use crate::session::Experience;
 use crate::time::{Instant, nanos};
 
 /// One path. A change of address begins a new one: nothing measured on the old way holds on the new.
@@ -52,6 +54,8 @@ pub(crate) struct Path {
     pub(crate) mtu: MtuSearch,
     /// Packets that the peer received with the ECN mark CE, as far as it told.
     pub(crate) congestion_marks: u64,
+    /// How late this host sees to what is due, as of when the session last looked.
+    pub(crate) timer_lag: Lag,
 }
 
 impl Path {
@@ -59,7 +63,7 @@ impl Path {
         now: Instant,
         remote: SocketAddr,
         datagram_max: u16,
-        usual: &UsualLoss,
+        experience: &Experience,
     ) -> Self {
         Self {
             remote,
@@ -67,7 +71,7 @@ impl Path {
             rtt: Rtt::default(),
             owd: DelayHistogram::default(),
             loss: Loss::default(),
-            level: LossLevel::among(usual),
+            level: LossLevel::among(&experience.loss),
             bursts: Bursts::default(),
             incoming_loss: Loss::default(),
             feedback: Feedback::default(),
@@ -76,12 +80,18 @@ impl Path {
             pacer: Pacer::default(),
             mtu: MtuSearch::new(datagram_max),
             congestion_marks: 0,
+            timer_lag: experience.timer_lag.get(),
         }
     }
 
-    /// The time after which missing feedback means loss.
+    /// The time after which missing feedback means loss, and has been seen to: due [`timer_lag`](Self::timer_lag) before.
     pub(crate) fn round_time(&self) -> Duration {
-        self.rtt.round_time() + self.reordering.allowance()
+        self.rtt.round_time() + self.reordering.allowance() + self.timer_lag.of_round()
+    }
+
+    /// After what time to be due, for what is to have been done after `wait`.
+    pub(crate) fn due_for(&self, wait: Duration) -> Duration {
+        wait.saturating_sub(self.timer_lag.before_end())
     }
 
     /// A one-way delay that few packets exceed. Half the round trip with a margin until the clock is known.
@@ -97,7 +107,7 @@ impl Path {
     /// Rounds whose symbols can still arrive within `time_left`, when a round is over after `round_time`
     /// (DESIGN: n = 1 + floor((T - OWD - margin) / round time)); 0 when even a symbol sent now comes too late.
     pub(crate) fn rounds_within(&self, time_left: Duration, clock_margin: Duration) -> u16 {
-        let margin = clock_margin + TIMER_GRANULARITY;
+        let margin = clock_margin + self.timer_lag.after_rounds();
         let Some(slack) = time_left.checked_sub(self.one_way_delay()) else {
             // A packet that is a little faster than most may still make it: the cliff is the least delay, not the quantile.
             return u16::from(time_left > self.one_way_delay_min());
@@ -127,7 +137,7 @@ impl Path {
 
     /// Time left in which a symbol can be sent that arrives within `time_left`, unless it takes longer than most do.
     pub(crate) fn slack(&self, time_left: Duration, clock_margin: Duration) -> Duration {
-        time_left.saturating_sub(self.one_way_delay() + clock_margin + TIMER_GRANULARITY)
+        time_left.saturating_sub(self.one_way_delay() + clock_margin + self.timer_lag.most())
     }
 
     /// Probability that the answer to what was sent `age` ago is still to come, or lost, given that it arrived.
@@ -193,7 +203,8 @@ impl Path {
 
 impl Delays for Path {
     fn late_answers(&self, wait: Duration) -> f32 {
-        self.rtt.share_late(wait) as f32
+        self.rtt
+            .share_late(wait.saturating_sub(self.timer_lag.of_round())) as f32
     }
 
     fn on_time(&self, time_left: Duration) -> f32 {

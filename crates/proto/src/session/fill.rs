@@ -279,7 +279,7 @@ impl Session {
             .map(|block| self.round_end(now, block.flight.backoff, block.flight.patience));
         if let Some(block) = self.traffic.outbox.block_mut(number) {
             block.flight.round_ends = round_ends;
-            let pauses = block.flight.pause(now);
+            let pauses = block.flight.pause(now, self.path.timer_lag.before_end());
             if block.symbols.source_symbols == 1 && block.sent == 1 {
                 self.traffic.recent.push(number);
             }
@@ -296,8 +296,8 @@ impl Session {
         };
         draft.is_urgent |= message.deadline.is_some();
         // What was too late anyway was not held back.
-        message.course.was_held |=
-            now.since(may_send_at) > HELD && message.is_in_time(may_send_at + owd_min);
+        message.course.was_held |= now.since(may_send_at) > HELD + self.path.timer_lag.before_end()
+            && message.is_in_time(may_send_at + owd_min);
         let begun = match message.course.first_sent_at {
             Some(_) => None,
             None => Some(now.since(message.accepted_at)),

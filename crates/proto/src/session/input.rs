@@ -48,6 +48,7 @@ impl Session {
         datagram: &mut [u8],
         shared: &mut Shared<'_>,
     ) -> bool {
+        self.path.timer_lag = shared.experience.timer_lag.get();
         let number = header.number(self.received.expected());
         if !self.received.is_new(number) {
             self.statistics.packets_replayed += 1;
@@ -405,7 +406,7 @@ impl Session {
             now,
             validation.address,
             self.path.mtu.max(),
-            &shared.experience.loss,
+            shared.experience,
         );
         self.path.congestion_marks = congestion_marks;
         if let Some(round_trip) = validation.round_trip(now) {

@@ -41,7 +41,7 @@ use crate::endpoint::{EndpointConfig, Promise};
 use crate::handshake::{Entropy, Established};
 use crate::limits::EVENTS_MAX;
 use crate::message::{Inbox, Outbox, SplitCache};
-use crate::path::{Path, UsualLoss, Validation};
+use crate::path::{Path, TimerLag, UsualLoss, Validation};
 use crate::pool::Pool;
 use crate::recovery::{Received, SentPackets};
 use crate::schedule::Schedule;
@@ -74,16 +74,19 @@ pub(crate) struct Commons {
     pub(crate) entropy: Entropy,
     pub(crate) pool: Pool,
     touched: Vec<u64>,
-    experience: Experience,
+    pub(crate) experience: Experience,
 }
 
 impl Commons {
-    pub(crate) fn new(entropy: Entropy, pool: Pool) -> Self {
+    pub(crate) fn new(entropy: Entropy, pool: Pool, is_polled: bool) -> Self {
         Self {
             entropy,
             pool,
             touched: Vec::new(),
-            experience: Experience::default(),
+            experience: Experience {
+                timer_lag: TimerLag::new(is_polled),
+                ..Experience::default()
+            },
         }
     }
 
@@ -107,6 +110,8 @@ impl Commons {
 /// What sessions of an endpoint learn from each other.
 #[derive(Default)]
 pub(crate) struct Experience {
+    /// How late the host sees to what is due.
+    pub(crate) timer_lag: TimerLag,
     /// The loss of their paths: a new session begins with it.
     pub(crate) loss: UsualLoss,
     /// The prices of misses, where the promise is that of all sessions together.
@@ -319,7 +324,7 @@ impl Session {
                 first_number: 0,
                 forget_at: None,
             },
-            path: Path::new(now, remote, datagram_max, &shared.experience.loss),
+            path: Path::new(now, remote, datagram_max, shared.experience),
             validation: None,
             clock: ClockOffset::default(),
             sent: SentPackets::default(),

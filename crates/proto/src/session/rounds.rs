@@ -183,7 +183,7 @@ impl Session {
             },
             ..Situation::first(source_symbols, rounds, self.path.loss.upper_bound())
         }
-        .with_hurry(&self.path, margin + TIMER_GRANULARITY)
+        .with_hurry(&self.path, margin + self.path.timer_lag.after_rounds())
     }
 
     /// How the losses of symbols sent now depend on each other, and on what was heard of last, in a single flight or several.
@@ -267,7 +267,7 @@ impl Session {
         block.flight.round_ends = None;
         if block.flight.to_send == 0 {
             block.flight.round_ends = match decision.look_again {
-                Some(wait) => Some(now + wait.max(TIMER_GRANULARITY)),
+                Some(wait) => Some(now + self.path.due_for(wait).max(TIMER_GRANULARITY)),
                 // The policy gives the deadline up. Delivery goes on after it.
                 None => decision
                     .deadline
@@ -286,9 +286,10 @@ impl Session {
         } else {
             patience
         };
-        now + wait
+        let wait = wait
             .saturating_mul(1 << backoff.min(16))
-            .min(BACKOFF_MAX.max(wait))
+            .min(BACKOFF_MAX.max(wait));
+        now + self.path.due_for(wait)
     }
 
     /// Sees to it that the session wakes when the block is due.

@@ -64,6 +64,7 @@ impl Session {
     }
 
     pub(crate) fn handle_timeout(&mut self, now: Instant, shared: &mut Shared<'_>) {
+        self.path.timer_lag = shared.experience.timer_lag.get();
         match &self.state {
             State::Closed => return,
             State::Closing { until, .. } => {

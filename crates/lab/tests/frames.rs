@@ -1,0 +1,52 @@
+//! Hosts that look at their network once a frame, as a game's loop does.
+
+mod support;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use punctual_lab::channel::LossModel;
+use punctual_lab::simulate::{PolicyResult, SimulateOptions, simulate};
+use punctual_policy::PolicyKind;
+use support::{ms, path};
+
+/// A round trip of 60 ms and 2 % loss, four symbols a message, at 60 frames a second.
+fn play(deadline: Duration) -> Vec<PolicyResult> {
+    let lossy = path(ms(60), |channel| channel.loss = LossModel::Uniform(0.02));
+    let mut lossy = lossy;
+    Arc::make_mut(&mut lossy.backward).loss = LossModel::None;
+    let options = SimulateOptions {
+        sessions: 8,
+        messages: 40_000,
+        interval: ms(50),
+        message_bytes: 1000,
+        symbols: Some(4),
+        frame: Duration::from_nanos(16_666_667),
+        policies: vec![PolicyKind::Exact, PolicyKind::Steered],
+        ..SimulateOptions::new(lossy, deadline)
+    };
+    simulate(&options, |_| {}).expect("the path lets sessions begin")
+}
+
+/// A second round was planned as if its timer fired when it was due, and began up to a frame later, too late for the deadline: 0.8 to 1.3 % late
+/// where 0.1 were asked for and 0.05 predicted. How late timers are is learned, and what they lead to is due that much earlier.
+#[test]
+fn a_frame_is_time_that_rounds_do_not_have() {
+    for deadline in [110, 120, 130] {
+        for result in play(ms(deadline)) {
+            let summary = result.summary;
+            assert!(summary.late_share_95.low <= 0.001, "{summary:?}");
+            let predicted = summary.predicted_late_share.expect("it predicts");
+            assert!(predicted < 0.001_3, "{summary:?}");
+        }
+    }
+}
+
+/// Answers are there when the loop looks, or they are not there until it looks again: a round is over when it looks the time nearest to its end, not the
+/// time after that. (2.6 % of redundancy with time for two rounds of 67 ms, 10 % if they take 83.)
+#[test]
+fn a_round_does_not_wait_for_a_frame_that_brings_nothing() {
+    let steered = &play(ms(150))[1].summary;
+    assert!(steered.recovery_overhead < 0.04, "{steered:?}");
+    assert!(steered.late_share_95.low <= 0.001, "{steered:?}");
+}

@@ -1,0 +1,196 @@
+//! How late this host sees to what is due. A thread that waits for it is some tenths of a millisecond late, which a timer's granularity covers; a game's
+//! loop that looks once a frame is up to a frame late, so that what has to leave by some time has to be due that much earlier.
+
+use core::time::Duration;
+
+use crate::limits::TIMER_GRANULARITY;
+use crate::time::nanos;
+
+/// Timeouts that one window holds; two are kept.
+const WINDOW: u16 = 256;
+/// Of two windows' timeouts, so many may be later than what is said: about one in a hundred.
+const LATER: usize = 3;
+/// Timeouts before which a loop's is taken to be a frame, sixty a second, at least.
+const FEW: u16 = 32;
+const FRAME: Duration = Duration::from_micros(16_667);
+
+/// What all but the latest one in a hundred of the last timeouts stayed below.
+#[derive(Default)]
+pub(crate) struct TimerLag {
+    newest: Window,
+    before: Window,
+    known: Duration,
+    is_polled: bool,
+}
+
+/// The greatest of up to [`WINDOW`] timeouts.
+#[derive(Default)]
+struct Window {
+    count: u16,
+    /// Largest first, in microseconds, rounded up.
+    greatest_us: [u32; LATER],
+}
+
+/// How late what is due is seen to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Lag {
+    /// By a thread that waits for datagrams and for what is due.
+    Driven,
+    /// By a loop that looks once a frame: up to so much.
+    Polled(Duration),
+}
+
+impl Lag {
+    /// What has to leave in time is due so much before.
+    pub(crate) fn most(self) -> Duration {
+        match self {
+            Self::Driven => TIMER_GRANULARITY,
+            Self::Polled(frame) => frame,
+        }
+    }
+
+    /// What is left at the end of rounds that follow each other; the loop's are longer instead.
+    pub(crate) fn after_rounds(self) -> Duration {
+        match self {
+            Self::Driven => TIMER_GRANULARITY,
+            Self::Polled(_) => Duration::ZERO,
+        }
+    }
+
+    /// How much longer a round takes. A loop ends one when it looks the time nearest to its end, not the time after that: an answer that is not there then was
+    /// not there before.
+    pub(crate) fn of_round(self) -> Duration {
+        match self {
+            Self::Driven => Duration::ZERO,
+            Self::Polled(frame) => frame / 2,
+        }
+    }
+
+    /// How much earlier than its end a round is due.
+    pub(crate) fn before_end(self) -> Duration {
+        match self {
+            Self::Driven => Duration::ZERO,
+            Self::Polled(frame) => frame,
+        }
+    }
+}
+
+impl TimerLag {
+    /// `is_polled`: datagrams are seen only when timeouts are.
+    pub(crate) fn new(is_polled: bool) -> Self {
+        Self {
+            known: FRAME,
+            is_polled,
+            ..Self::default()
+        }
+    }
+
+    /// Something was done so long after it was due. O(1).
+    pub(crate) fn record(&mut self, late: Duration) {
+        if self.newest.count == WINDOW {
+            self.before = core::mem::take(&mut self.newest);
+        }
+        let us = u32::try_from(nanos(late).div_ceil(1000)).unwrap_or(u32::MAX);
+        self.newest.count += 1;
+        self.newest.insert(us);
+        self.known = self.counted();
+    }
+
+    pub(crate) fn get(&self) -> Lag {
+        if self.is_polled {
+            Lag::Polled(self.known)
+        } else {
+            Lag::Driven
+        }
+    }
+
+    fn counted(&self) -> Duration {
+        let mut both = Window {
+            count: self.newest.count + self.before.count,
+            ..self.newest
+        };
+        for us in self.before.greatest_us {
+            both.insert(us);
+        }
+        let rank = usize::from(both.count / (WINDOW / 2)).min(LATER - 1);
+        let seen = Duration::from_micros(both.greatest_us[rank].into());
+        if both.count < FEW {
+            return seen.max(FRAME);
+        }
+        seen
+    }
+}
+
+impl Window {
+    fn insert(&mut self, us: u32) {
+        let mut us = us;
+        for greatest in &mut self.greatest_us {
+            if us > *greatest {
+                core::mem::swap(greatest, &mut us);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn us(us: u64) -> Duration {
+        Duration::from_micros(us)
+    }
+
+    #[test]
+    fn before_much_is_seen_a_loop_has_sixty_frames_a_second() {
+        let mut lag = TimerLag::new(true);
+        assert_eq!(lag.known, FRAME);
+        lag.record(us(70));
+        assert_eq!(lag.known, FRAME);
+        lag.record(us(33_000));
+        assert_eq!(lag.get().most(), us(33_000));
+        assert_eq!(lag.get().of_round(), us(16_500));
+        let mut driven = TimerLag::new(false);
+        driven.record(us(33_000));
+        assert_eq!(driven.get().most(), TIMER_GRANULARITY);
+        assert_eq!(driven.get().of_round(), Duration::ZERO);
+    }
+
+    /// Goal: what a loop that looks once a frame does is known to within a frame's last hundredths, and what a precise host does as well.
+    #[test]
+    fn it_is_what_one_in_a_hundred_is_later_than() {
+        for frame in [4_000, 16_667, 100_000] {
+            let mut lag = TimerLag::new(true);
+            for number in 0..2000_u64 {
+                lag.record(us(number * 7919 % (frame + 1)));
+                if number > 500 {
+                    let known = lag.known;
+                    assert!(known <= us(frame), "{known:?} of {frame}");
+                    assert!(known >= us(frame * 95 / 100), "{known:?} of {frame}");
+                }
+            }
+        }
+    }
+
+    /// Goal: a laptop's sleep is no reason to do everything an hour early, and a host that became slower is believed.
+    #[test]
+    fn an_outlier_says_nothing_and_a_change_does() {
+        let mut lag = TimerLag::new(true);
+        for number in 0..1000 {
+            let late = if number % 400 == 399 {
+                us(3_600_000_000)
+            } else {
+                us(60)
+            };
+            lag.record(late);
+        }
+        assert_eq!(lag.known, us(60));
+        for _ in 0..10 {
+            lag.record(us(8_000));
+        }
+        assert_eq!(lag.known, us(8_000));
+        for _ in 0..512 {
+            lag.record(us(60));
+        }
+        assert_eq!(lag.known, us(60));
+    }
+}
