@@ -79,6 +79,10 @@ pub const COOKIE_THRESHOLD: usize = 64;
 pub const HALF_OPEN_TIME: Duration = Duration::from_secs(5);
 /// How long a cookie is good for: between one and two of these.
 pub const COOKIE_TIME: Duration = Duration::from_secs(10);
+/// Shortest idle timeout: what a peer says below it counts as this.
+pub const IDLE_TIMEOUT_MIN: Duration = Duration::from_secs(1);
+/// Shortest interval of keep-alives.
+pub const KEEP_ALIVE_MIN: Duration = Duration::from_millis(10);
 /// Longest sealed connect token, in bytes.
 pub const TOKEN_MAX: usize = 800;
 /// Longest reason in a CLOSE frame, in bytes.

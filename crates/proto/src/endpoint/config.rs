@@ -7,7 +7,9 @@ use punctual_policy::Library;
 
 use crate::crypto::Aead;
 use crate::handshake::{ServerKey, TokenKey};
-use crate::limits::{COOKIE_THRESHOLD, MTU_MAX, MTU_MIN, SESSIONS_MAX};
+use crate::limits::{
+    COOKIE_THRESHOLD, IDLE_TIMEOUT_MIN, KEEP_ALIVE_MIN, MTU_MAX, MTU_MIN, SESSIONS_MAX,
+};
 
 /// What makes an endpoint a server.
 #[derive(Clone, Debug)]
@@ -199,13 +201,18 @@ impl EndpointConfig {
                 "datagram_max must be 1200 to 1472 bytes",
             ),
             (
-                self.idle_timeout >= Duration::from_secs(1),
+                self.idle_timeout >= IDLE_TIMEOUT_MIN,
                 "idle_timeout must be at least a second",
             ),
             (
                 self.keep_alive
                     .is_none_or(|interval| interval < self.idle_timeout),
                 "keep_alive must be below idle_timeout",
+            ),
+            (
+                self.keep_alive
+                    .is_none_or(|interval| interval >= KEEP_ALIVE_MIN),
+                "keep_alive must be at least 10 ms",
             ),
             (
                 !matches!(self.uplink, Uplink::BytesPerSecond(..10_000)),

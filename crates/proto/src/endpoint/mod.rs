@@ -452,6 +452,10 @@ impl Endpoint {
 
     /// Ends a session once all of its messages have an outcome; it accepts no more.
     pub fn finish(&mut self, now: Instant, session: SessionId, code: CloseCode, reason: &str) {
+        if let Some((_, Slot::Connecting(_))) = self.table.get_mut(session.0) {
+            self.close(now, session, code, reason);
+            return;
+        }
         self.with_session(session, |session, shared| {
             session.close_when_done(now, code, reason, shared);
         });

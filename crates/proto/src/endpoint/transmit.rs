@@ -48,7 +48,10 @@ impl Endpoint {
                 entry.is_in_line = false;
             }
             let (transmit, _) = self.transmit_from(now, index, true, buffer);
-            self.line_up(now, index, false);
+            // One that had nothing after all would have nothing again: what changes that puts it back.
+            if transmit.is_some() {
+                self.line_up(now, index, false);
+            }
             self.settle(index);
             if transmit.is_some() {
                 return transmit;

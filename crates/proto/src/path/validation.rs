@@ -67,9 +67,9 @@ impl Validation {
             .map(|sent_at| now.since(sent_at))
     }
 
-    /// When to look again: to send another challenge, or to give the address up.
-    pub(crate) fn next_at(&self) -> Instant {
-        if self.has_budget() {
+    /// When to look again: to send another challenge, if any may leave, or to give the address up.
+    pub(crate) fn next_at(&self, may_send: bool) -> Instant {
+        if may_send && self.has_budget() {
             self.next_at.min(self.expires_at)
         } else {
             self.expires_at

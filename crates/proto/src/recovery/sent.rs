@@ -236,7 +236,8 @@ impl SentPackets {
         }
     }
 
-    /// Forgets what is settled at the old end; lost packets only when they were sent before `lost_before`. Calls `never_came` with the dependence of each that
+    /// Forgets what is settled at the old end; lost packets only when they were sent before `lost_before`, or when the room that they take is needed for
+    /// what follows them: one lost packet must not stop a session (at ten thousand packets a second it did within two). Calls `never_came` with the dependence of each that
     /// was surely lost.
     pub(crate) fn prune(&mut self, lost_before: Instant, mut never_came: impl FnMut(Dependence)) {
         while let Some(packet) = self.packets.front() {
@@ -244,7 +245,7 @@ impl SentPackets {
                 PacketState::Settled => true,
                 PacketState::Outstanding => false,
                 PacketState::LostByOrder | PacketState::LostByTime | PacketState::LostInSilence => {
-                    packet.sent_at < lost_before
+                    packet.sent_at < lost_before || self.packets.len() > SENT_PACKETS_MAX / 2
                 }
             };
             if !is_over {

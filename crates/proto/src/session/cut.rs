@@ -8,7 +8,7 @@ use punctual_policy::Situation;
 
 use super::rounds::draw;
 use super::send::{check, entry_of};
-use super::{SendError, Session, Shared};
+use super::{SendError, Session, Shared, State};
 use crate::limits::{MTU_MIN, SOURCE_SYMBOLS_MAX, WHOLE_MAX};
 use crate::message::{Block, Body, Cut, OutgoingMessage, PACKET_OVERHEAD, cut_evenly};
 use crate::pool::Pool;
@@ -351,6 +351,9 @@ impl Session {
         shared: &mut Shared<'_>,
     ) -> Result<Forecast, SendError> {
         check(len, options)?;
+        if matches!(self.state, State::Closing { .. } | State::Closed) {
+            return Err(SendError::Closed { why: None });
+        }
         let intent = self.intend(now, len, options, shared);
         let situation = intent.situation(now, self, options);
         let (miss, symbols) = self.predict_block(&situation, options.miss_target(), shared);

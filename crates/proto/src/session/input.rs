@@ -5,7 +5,7 @@ use core::net::SocketAddr;
 
 use super::{CloseCode, CloseReason, Event, Piece, Role, Session, Shared, State};
 use crate::endpoint::Ecn;
-use crate::limits::{ABANDONS_PER_PACKET, EVENTS_MAX};
+use crate::limits::{ABANDONS_PER_PACKET, EVENTS_MAX, IDLE_TIMEOUT_MIN};
 use crate::message::{Head, Ready, Taken};
 use crate::path::{Path, Validation};
 use crate::stream::{Arrived, StreamId, Verdict};
@@ -95,6 +95,8 @@ impl Session {
         }
         if contents.is_refused {
             self.statistics.packets_refused += 1;
+            // Refused, not gone: the peer is told now and then, or it would take the path for dead.
+            self.control.ping |= now.since(self.liveness.last_sent) >= IDLE_TIMEOUT_MIN / 4;
             return true;
         }
         self.note_received(now, number, ecn, contents.is_eliciting);

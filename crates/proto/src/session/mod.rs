@@ -39,7 +39,7 @@ use crate::clock::ClockOffset;
 use crate::crypto::{Algorithm, OpenKeys, SealKeys};
 use crate::endpoint::{EndpointConfig, Promise};
 use crate::handshake::{Entropy, Established};
-use crate::limits::EVENTS_MAX;
+use crate::limits::{EVENTS_MAX, IDLE_TIMEOUT_MIN};
 use crate::message::{Inbox, Outbox, SplitCache};
 use crate::path::{Path, TimerLag, UsualLoss, Validation};
 use crate::pool::Pool;
@@ -304,7 +304,7 @@ impl Session {
         let datagram_max = parameters.datagram_max.min(shared.config.datagram_max);
         let idle_timeout = match parameters.idle_timeout {
             Duration::ZERO => shared.config.idle_timeout,
-            theirs => theirs.min(shared.config.idle_timeout),
+            theirs => theirs.max(IDLE_TIMEOUT_MIN).min(shared.config.idle_timeout),
         };
         let state = match role {
             Role::Server => State::Unconfirmed {

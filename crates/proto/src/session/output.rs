@@ -45,15 +45,15 @@ impl Session {
             // An unconfirmed client hears nothing but its ACCEPT, which the endpoint sends.
             State::Closed | State::Unconfirmed { .. } => return None,
             State::Closing { is_due, .. } => {
-                if !core::mem::take(is_due) {
+                // The peer may make it say so as often as packets are remembered.
+                if !core::mem::take(is_due) || self.sent.is_full() {
                     return None;
                 }
                 return self.transmit_close(now, buffer);
             }
             _ => {}
         }
-        let is_key_spent = self.sent.next_number() - self.keys.first_number >= KEY_PACKETS_MAX;
-        if self.sent.is_full() || is_key_spent {
+        if self.is_stopped() {
             return None;
         }
         self.update_keys(now, shared);
@@ -62,6 +62,12 @@ impl Session {
         }
         let draft = self.compose(now, buffer, shared)?;
         Some(self.seal(now, draft, self.path.remote, buffer))
+    }
+
+    /// Whether nothing may leave at all, before more is known of what has left.
+    fn is_stopped(&self) -> bool {
+        let is_key_spent = self.sent.next_number() - self.keys.first_number >= KEY_PACKETS_MAX;
+        self.sent.is_full() || is_key_spent
     }
 
     /// Whether [`Session::poll_transmit`] would surely find nothing: a quick look that spares visiting the session again.
@@ -164,7 +170,7 @@ impl Session {
     /// What is ready to leave and waits for the endpoint's way out, if anything does. `is_told`: the last `poll_transmit` was
     /// without budget, and has found out.
     pub(crate) fn poll_pending(&mut self, now: Instant, is_told: bool) -> Option<Pending> {
-        if !matches!(self.state, State::Open | State::Finishing { .. }) {
+        if !matches!(self.state, State::Open | State::Finishing { .. }) || self.is_stopped() {
             return None;
         }
         if !is_told {

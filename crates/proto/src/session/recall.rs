@@ -2,7 +2,7 @@
 //! not repaired any more; the peer is told not to wait; and every message gets its outcome.
 
 use super::cut::{block_entry, encode};
-use super::{Event, Run, Session, Shared};
+use super::{Event, Run, Session, Shared, State};
 use crate::limits::{ABANDON_MAX, SEND_QUEUE_MAX};
 use crate::message::{Block, Body, Course, Fate, OutgoingMessage};
 use crate::schedule::Item;
@@ -373,7 +373,11 @@ impl Session {
 
     /// Tells once that there is room, when somebody was told that there was none.
     pub(super) fn tell_writable_when_roomy(&mut self) {
-        if self.traffic.was_full && self.traffic.outbox.held_bytes() * 2 < SEND_QUEUE_MAX {
+        let is_over = matches!(self.state, State::Closing { .. } | State::Closed);
+        if !is_over
+            && self.traffic.was_full
+            && self.traffic.outbox.held_bytes() * 2 < SEND_QUEUE_MAX
+        {
             self.traffic.was_full = false;
             self.traffic.events.push(Event::Writable);
         }

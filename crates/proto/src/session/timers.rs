@@ -21,14 +21,11 @@ impl Session {
             State::Closing { until, .. } => return Some(*until),
             _ => {}
         }
-        let idle = Some(self.liveness.last_received + self.liveness.idle_timeout);
+        let idle = self.idle_at();
         let keep_alive = self.keep_alive_at();
         let block = self.traffic.timers.peek().map(|entry| entry.0.0);
-        let validation = self
-            .validation
-            .as_ref()
-            .map(crate::path::Validation::next_at);
         let may_send = !self.sent.is_full();
+        let validation = (self.validation.as_ref()).map(|validation| validation.next_at(may_send));
         let probe = self
             .path
             .mtu
@@ -57,6 +54,12 @@ impl Session {
         Some(oldest.sent_at + round_time + round_time / 8)
     }
 
+    /// When the session ends unless something comes. One that is not confirmed yet is not its peer's to end: the endpoint counts it, and forgets it.
+    fn idle_at(&self) -> Option<Instant> {
+        let is_confirmed = !matches!(self.state, State::Unconfirmed { .. });
+        is_confirmed.then(|| self.liveness.last_received + self.liveness.idle_timeout)
+    }
+
     fn keep_alive_at(&self) -> Option<Instant> {
         self.liveness
             .keep_alive
@@ -75,7 +78,7 @@ impl Session {
             }
             _ => {}
         }
-        if now >= self.liveness.last_received + self.liveness.idle_timeout {
+        if self.idle_at().is_some_and(|at| now >= at) {
             self.end(CloseReason::IdleTimeout, shared);
             return;
         }

@@ -1,0 +1,184 @@
+//! Sessions and endpoints that stood still, or never stopped: found by a reader with a harness of random calls and hostile peers.
+
+mod support;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use punctual_lab::channel::{LossModel, PathSpec, RateSpec};
+use punctual_lab::world::LabAead;
+use punctual_proto::{
+    CloseCode, ConnectOptions, Ecn, Endpoint, EndpointConfig, Event, Instant, SendError,
+    SendOptions, StreamId, Uplink,
+};
+use support::{Duo, client_config, key, library, ms, path, server_config};
+
+/// 100 Mbit/s over a round trip of 10 ms, of which one packet in a thousand is lost.
+fn fast() -> PathSpec {
+    path(ms(10), |channel| {
+        channel.loss = LossModel::Uniform(0.001);
+        channel.rate = Some(RateSpec::constant(100_000_000, 200_000));
+    })
+}
+
+/// Packets that the server sent in each half second of eight, with never less than two messages of 32 MB before it.
+fn download(uplink: Uplink) -> Vec<u64> {
+    let server = EndpointConfig {
+        uplink,
+        ..server_config()
+    };
+    let mut duo = Duo::connect_with(5, &fast(), server, client_config());
+    let (server, session) = (duo.server, duo.at_server.expect("it is connected"));
+    let content: Arc<[u8]> = vec![7; 32 << 20].into();
+    let mut sent = Vec::new();
+    for _ in 0..16 {
+        let before = duo.server_stats().packets_sent;
+        for _ in 0..2 {
+            let content = content.clone();
+            duo.world.with_endpoint(server, |endpoint, now| {
+                let stream = StreamId::DEFAULT;
+                // Refused when enough waits.
+                let _ = endpoint.send_shared(
+                    now,
+                    session,
+                    stream,
+                    Arc::new(content),
+                    SendOptions::default(),
+                );
+            });
+        }
+        duo.run(ms(500));
+        sent.push(duo.server_stats().packets_sent - before);
+    }
+    sent
+}
+
+/// Everything behind a lost packet was remembered for three seconds, and nothing left any more, acknowledgements included, once 16,384 packets were: with
+/// nothing under way, nothing woke the session either.
+#[test]
+fn a_lost_packet_does_not_stop_a_fast_session() {
+    let sent = download(Uplink::Unknown);
+    assert!(sent[2..].iter().all(|packets| *packets > 1000), "{sent:?}");
+}
+
+/// The same session in the line for a known uplink: it said that it had something, had nothing, and was put into the line again, for ever.
+#[test]
+fn who_has_nothing_after_all_leaves_the_line() {
+    let sent = download(Uplink::BytesPerSecond(9_300_000));
+    assert!(sent[2..].iter().all(|packets| *packets > 1000), "{sent:?}");
+}
+
+/// A HELLO could say that its session ends after a millisecond of silence: it was not counted as half open any more, and cookies were never asked for.
+#[test]
+fn a_short_idle_timeout_is_no_way_around_cookies() {
+    let mut server = Endpoint::new(server_config(), [9; 32]);
+    let mut buffer = [0; 2048];
+    let (mut now, mut events) = (Instant::from_nanos(1_000_000_000), 0);
+    let at = |now: Instant| now + Duration::from_millis(1);
+    for number in 0..500_u32 {
+        let mut seed = [1; 32];
+        seed[..4].copy_from_slice(&number.to_le_bytes());
+        let hasty = EndpointConfig {
+            idle_timeout: Duration::from_millis(1),
+            ..EndpointConfig::client(
+                Arc::new(LabAead),
+                library(punctual_policy::PolicyKind::default()),
+            )
+        };
+        let mut client = Endpoint::new(hasty, seed);
+        let options = ConnectOptions {
+            remote: "10.0.0.2:1".parse().unwrap(),
+            server_key: key().public(),
+            token: None,
+        };
+        client.connect(now, &options).expect("there is room");
+        let hello = client.poll_transmit(now, &mut buffer).expect("a HELLO");
+        let mut hello = buffer[..hello.len].to_vec();
+        let from = format!("10.1.{}.{}:77", number / 250, number % 250);
+        server.handle_datagram(now, from.parse().unwrap(), Ecn::NotEct, &mut hello);
+        now = at(now);
+        server.handle_timeout(now);
+        while server.poll_transmit(now, &mut buffer).is_some() {}
+        while server.poll_event().is_some() {
+            events += 1;
+        }
+    }
+    assert!(server.sessions() <= 64, "{}", server.sessions());
+    assert_eq!(events, 0, "nobody was ever connected");
+}
+
+/// Who refused all that came said nothing any more, and was taken for gone.
+#[test]
+fn who_takes_no_messages_keeps_its_session() {
+    let mut duo = Duo::connect(6, &path(ms(40), |_| {}));
+    let (server, session) = (duo.server, duo.at_server.expect("it is connected"));
+    duo.world
+        .with_endpoint(server, |endpoint, _| endpoint.hold_messages(session, true));
+    let at_client = duo.at_client;
+    for _ in 0..8000 {
+        let client = duo.client;
+        duo.world.with_endpoint(client, |endpoint, now| {
+            let _ = endpoint.send(
+                now,
+                at_client,
+                StreamId::DEFAULT,
+                &[5; 100],
+                SendOptions::default(),
+            );
+        });
+        duo.run(ms(10));
+    }
+    assert_eq!(duo.closed.len(), 0, "{:?}", duo.closed);
+    assert!(duo.server_stats().packets_refused > 0);
+}
+
+/// It may be looked at once a session has ended, and nothing follows its last event.
+#[test]
+fn nothing_follows_the_end() {
+    let mut duo = Duo::connect(7, &path(ms(40), |_| {}));
+    let (client, session) = (duo.client, duo.at_client);
+    let events = duo.world.with_endpoint(client, |endpoint, now| {
+        let mut sent = 0;
+        loop {
+            match endpoint.send(
+                now,
+                session,
+                StreamId::DEFAULT,
+                b"x",
+                SendOptions::default(),
+            ) {
+                Ok(_) => sent += 1,
+                Err(SendError::Full { .. }) => break,
+                Err(error) => panic!("{error}"),
+            }
+        }
+        assert!(sent > 100);
+        endpoint.close(now, session, CloseCode::DONE, "");
+        assert!(
+            endpoint
+                .forecast(now, session, 10, &SendOptions::default())
+                .is_err()
+        );
+        std::iter::from_fn(|| endpoint.poll_event()).collect::<Vec<_>>()
+    });
+    let last = events.last().map(|(_, event)| event);
+    assert!(matches!(last, Some(Event::Closed { .. })), "{last:?}");
+}
+
+/// A session that is finished before it is open never opens.
+#[test]
+fn a_session_that_is_finished_while_it_connects_ends() {
+    let mut client = Endpoint::new(client_config(), [3; 32]);
+    let now = Instant::from_nanos(1_000_000_000);
+    let options = ConnectOptions {
+        remote: "10.0.0.2:1".parse().unwrap(),
+        server_key: key().public(),
+        token: None,
+    };
+    let session = client.connect(now, &options).expect("there is room");
+    client.finish(now, session, CloseCode::DONE, "");
+    assert!(matches!(
+        client.poll_event(),
+        Some((_, Event::Closed { .. }))
+    ));
+}
