@@ -340,6 +340,11 @@ impl Outbox {
         self.large_burden == 0 || self.large_burden + len <= LARGE_BYTES_MAX
     }
 
+    /// Whether larger messages are on their way.
+    pub(crate) const fn has_large_in_progress(&self) -> bool {
+        self.large_in_progress > 0
+    }
+
     /// Whether one more larger message may begin, when the receiver has not heard yet that `untold` were given up.
     pub(crate) const fn has_large_place(&self, untold: usize) -> bool {
         self.large_in_progress + untold < LARGE_IN_PROGRESS_MAX

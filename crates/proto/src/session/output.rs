@@ -222,6 +222,7 @@ impl Session {
             draft.is_eliciting = true;
         }
         if self.wants_abandon() {
+            self.join_abandoned();
             let runs = self.control.abandoned.iter().take(ABANDONS_PER_PACKET);
             let mut told = 0;
             for &Run { first, count, .. } in runs {

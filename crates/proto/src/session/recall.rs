@@ -3,7 +3,7 @@
 
 use super::cut::{block_entry, encode};
 use super::{Event, Run, Session, Shared, State};
-use crate::limits::{ABANDON_MAX, SEND_QUEUE_MAX};
+use crate::limits::{ABANDON_MAX, BLOCK_WINDOW, SEND_QUEUE_MAX};
 use crate::message::{Block, Body, Course, Fate, OutgoingMessage};
 use crate::schedule::Item;
 use crate::stream::{
@@ -333,8 +333,36 @@ impl Session {
         self.enqueue(slot);
     }
 
+    /// Joins runs of which the peer has not been told where all between them is over: one frame then tells of hundreds. (Four runs a round trip were told, and
+    /// a lossy path makes more than that: blocks half received filled the peer's room.) O(runs + blocks between them).
+    pub(super) fn join_abandoned(&mut self) {
+        // A block of a larger message may be over, and the message that it is a part of not.
+        if self.control.abandon_told.is_some() || self.traffic.outbox.has_large_in_progress() {
+            return;
+        }
+        let runs = self.control.abandoned.make_contiguous();
+        runs.sort_by_key(|run| run.first);
+        let mut kept = 0;
+        for index in 1..runs.len() {
+            let (last, next) = (runs[kept], runs[index]);
+            let (end, next_end) = (last.first + last.count, next.first + next.count);
+            let is_near = next_end.saturating_sub(last.first) <= BLOCK_WINDOW;
+            let is_over = |number| self.traffic.outbox.block(number).is_none();
+            if !last.is_large && !next.is_large && is_near && (end..next.first).all(is_over) {
+                runs[kept].count = end.max(next_end) - last.first;
+            } else {
+                kept += 1;
+                runs[kept] = next;
+            }
+        }
+        self.control.abandoned.truncate(kept + 1);
+    }
+
     /// Tells the peer not to wait for a block. `is_large`: nor for the message of several that begins with it.
     fn abandon(&mut self, number: u64, is_large: bool) {
+        if self.control.abandoned.len() >= ABANDON_MAX {
+            self.join_abandoned();
+        }
         let waiting = &mut self.control.abandoned;
         let len = waiting.len();
         // The run that is being told is not changed under way.
