@@ -196,7 +196,11 @@ impl<'a> Sending<'a> {
             }
         }
         match self.take_until(Instant::now() + DRAIN_MAX, true) {
-            Ok(()) => Course::Complete,
+            // The end of a session settles all that was under way, too.
+            Ok(()) => match self.stream.session().close_reason() {
+                Some(why) => Course::Ended(why),
+                None => Course::Complete,
+            },
             Err(course) => self.cut_short(course),
         }
     }

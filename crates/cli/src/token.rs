@@ -33,7 +33,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NAME", default_value = "")]
     identity: String,
     /// How long the token is good for, in seconds.
-    #[arg(long, value_name = "S", default_value_t = 3600)]
+    #[arg(long, value_name = "S", default_value_t = 3600, value_parser = clap::value_parser!(u64).range(1..))]
     valid_s: u64,
     /// The only server that may accept it, by its URL; without one, every server that has the token key.
     #[arg(long, value_name = "URL")]
@@ -55,10 +55,11 @@ struct Made {
 
 /// Runs the command.
 pub(crate) fn run(args: Args) -> Result<(), Failure> {
-    if args.new_key {
-        key_file::create_secret(&args.key, &entropy::seed().map_err(Failure::failed)?)?;
-    }
-    let issuer = TokenIssuer::new(TokenKey(key_file::read_key(&args.key, MAKER)?));
+    let key = match args.new_key {
+        true => entropy::seed().map_err(Failure::failed)?,
+        false => key_file::read_key(&args.key, MAKER)?,
+    };
+    let issuer = TokenIssuer::new(TokenKey(key));
     let issuer = match &args.server {
         Some(url) => issuer.for_servers([server_key(url)]),
         None => issuer,
@@ -66,7 +67,16 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
     let token = issuer
         .issue(args.identity.as_bytes(), Duration::from_secs(args.valid_s))
         .map_err(Failure::bad_input)?;
-    key_file::create_secret(&args.out, &token.to_bytes())?;
+    if args.new_key {
+        key_file::create_secret(&args.key, &key)?;
+    }
+    if let Err(failure) = key_file::create_secret(&args.out, &token.to_bytes()) {
+        // Nothing was made of it: the command can be given again.
+        if args.new_key {
+            let _ = std::fs::remove_file(&args.key);
+        }
+        return Err(failure);
+    }
     let made = Made {
         token_file: args.out,
         identity: args.identity,

@@ -121,6 +121,7 @@ pub(crate) fn settings(
             Promise::AllSessions => "all sessions",
         },
         "interval_ms": millis(options.interval),
+        "frame_ms": millis(options.frame),
         "datagram_max_bytes": options.datagram_max,
         "seed": options.seed,
     });

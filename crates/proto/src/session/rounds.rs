@@ -18,6 +18,10 @@ use crate::time::Instant;
 /// Symbols of one flight, whatever a policy asks for.
 const FLIGHT_MAX: u16 = 255;
 
+/// How long timeouts of thin streams do not double where nothing comes. (Linux stops after six; here a closed window keeps what is on its way below four
+/// whatever waits, and a server that was gone was sent 550 packets a second by 45 messages, until the idle timeout.)
+const LINEAR_FOR: Duration = Duration::from_secs(1);
+
 /// What a round of a block does.
 struct Decision {
     deadline: Option<Instant>,
@@ -65,6 +69,7 @@ impl Session {
         let message = self.traffic.outbox.message(block.message)?;
         let (stream, deadline) = (message.stream, message.deadline);
         let miss_target = message.options.miss_target();
+        let is_dark = self.is_dark(now, message.course.first_sent_at);
         let is_first = block.sent == 0;
         let is_first_block = message.first_block == Some(number);
         let time_left = deadline.map_or(Duration::MAX, |deadline| deadline.since(now));
@@ -91,12 +96,12 @@ impl Session {
         };
         // Inside the deadline there is no backoff. After it (or without one) each round that nobody answered doubles the next,
         // unless so little is on its way that it matters to nobody.
-        let is_thin = shared.config.thin_streams.linear_timeouts && self.is_thin();
+        let is_linear = shared.config.thin_streams.linear_timeouts && self.is_thin() && !is_dark;
         Some(Decision {
             deadline,
             symbols: action.symbols.min(FLIGHT_MAX),
             repeats_source: !is_first && counted == Deficit::Source,
-            may_back_off: rounds_left == 0 && !is_thin,
+            may_back_off: rounds_left == 0 && !is_linear,
             look_again: action.look_again,
             together: action.together.max(1),
             spacing: action.spacing,
@@ -227,6 +232,12 @@ impl Session {
     /// How far the clock of the peer may be off.
     pub(super) fn clock_margin(&self, now: Instant) -> Duration {
         self.clock.residual(now).unwrap_or_default()
+    }
+
+    /// Whether nothing has come for so long, since something first left at `first_sent_at`, that there may be nobody any more.
+    fn is_dark(&self, now: Instant, first_sent_at: Option<Instant>) -> bool {
+        let since = first_sent_at.map_or(now, |at| at.max(self.liveness.last_received));
+        now.since(since) > LINEAR_FOR
     }
 
     /// Whether so few packets are on their way that losses among them do not show as gaps: fewer than four (the thin-stream
