@@ -51,6 +51,18 @@ fn a_program_runs_inside_and_its_exit_code_is_told() {
     assert!(error.contains("to the server"), "{error}");
 }
 
+/// A program was the first process of its namespace, which is spared by signals that it does not handle: one Ctrl-C did nothing, nor did its own.
+#[test]
+fn a_signal_ends_a_program() {
+    let line = "kill -TERM $$; echo survived";
+    let output = output(&["lab", "run", "--loss", "0", "--", "sh", "-c", line]);
+    if is_skipped(&output) {
+        return;
+    }
+    assert_eq!(output.status.code(), Some(128 + 15));
+    assert!(output.stdout.is_empty(), "{output:?}");
+}
+
 /// The largest packet that a program sees is the file's, unless the command line has another.
 #[test]
 fn a_scenario_files_mtu_counts() {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use punctual_lab::channel::{LossModel, PathSpec, RateSpec};
-use punctual_lab::world::LabAead;
+use punctual_lab::world::{LabAead, Moment, World};
 use punctual_proto::{
     CloseCode, ConnectOptions, Delivery, Ecn, Endpoint, EndpointConfig, Event, Instant, SendError,
     SendOptions, StreamConfig, StreamId, Uplink,
@@ -211,4 +211,32 @@ fn what_is_given_up_takes_no_room_at_the_peer() {
         delivered.iter().all(|messages| *messages > 1800),
         "{delivered:?}"
     );
+}
+
+/// Four forged RETRYs, and a client took no other, not its server's either: they can delay it, and no more.
+#[test]
+fn forged_retries_do_not_shut_a_client_out() {
+    let mut server = server_config();
+    server.server.as_mut().expect("it is one").cookie_threshold = 0;
+    let mut world = World::new(9);
+    let server = world.add_server(server);
+    let client = world.add_client(client_config(), &path(ms(40), |_| {}));
+    let session = world
+        .connect(client, server, key().public())
+        .expect("there is room");
+    world.run(Moment(1_000_000), |_, _| {});
+    for forged in 0..4 {
+        let mut retry = vec![0x81, 0, 0, 0, 1];
+        retry.extend(session.as_u32().to_be_bytes());
+        retry.extend([1, forged]);
+        let from = world.address(server);
+        world.inject(client, from, &retry);
+        world.run(Moment(2_000_000 + u64::from(forged)), |_, _| {});
+    }
+    let mut is_connected = false;
+    world.run(Moment(5_000_000_000), |_, happening| {
+        is_connected |=
+            happening.host == client && matches!(happening.event, Event::Connected { .. });
+    });
+    assert!(is_connected);
 }

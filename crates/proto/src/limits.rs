@@ -35,7 +35,8 @@ pub const ORDERED_MESSAGES_MAX: usize = 1 << 14;
 pub const BLOCK_WINDOW: u64 = 8192;
 /// Bytes that a session holds for its peer: blocks half received, messages half assembled or out of order, messages not yet
 /// taken. A sender's queue, its larger messages, what may wait in order, and as much again for padding and repair symbols:
-/// an honest sender is refused only when the application does not take its messages.
+/// an honest sender is refused only when the application does not take its messages. (Repair symbols of blocks that are held already come on top: as much
+/// again at most.)
 pub const RECEIVE_MAX: usize = 4 * SEND_QUEUE_MAX;
 /// Messages of several blocks that a session holds half received; twice what a sender has in progress, since it may have
 /// given up some that the receiver has not heard of.
@@ -88,7 +89,7 @@ pub const TOKEN_MAX: usize = 800;
 /// Longest reason in a CLOSE frame, in bytes.
 pub const CLOSE_REASON_MAX: usize = 200;
 
-/// Timers never ask to be woken sooner than this after they last fired.
+/// What timers are taken to be late by, and the soonest that a block's asks to be looked at again.
 pub const TIMER_GRANULARITY: Duration = Duration::from_millis(1);
 /// Backoff of retransmissions after the deadline stops doubling here.
 pub const BACKOFF_MAX: Duration = Duration::from_secs(4);

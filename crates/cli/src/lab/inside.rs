@@ -96,8 +96,19 @@ struct Place {
 
 /// Runs `run`.
 pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
-    let (program, arguments) = args.program.split_first().expect("clap requires one");
-    play(&args.place, contained(program, arguments), program)
+    let program = args.program.first().expect("clap requires one");
+    play(&args.place, under_shell(&args.program), program)
+}
+
+/// The first process of a PID namespace is spared by signals that it does not handle, its own included: a shell is that one, and the program its child.
+/// (`exit` at the end keeps the shell from becoming the program.)
+fn under_shell(program: &[String]) -> Command {
+    let script = [
+        "-c".to_owned(),
+        "\"$@\"; exit $?".to_owned(),
+        "sh".to_owned(),
+    ];
+    contained("sh", &[&script, program].concat())
 }
 
 /// Runs `shell`.

@@ -80,6 +80,12 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
             report: args.workload.report.as_ref(),
         });
     }
+    // clap's `requires` has no say beside a flag that a scenario excludes.
+    if args.play.seeds != 1 {
+        return Err(Failure::bad_input(
+            "--seeds is for --scenario: without one, --sessions and --messages say how much is played",
+        ));
+    }
     let path = args.path.path()?;
     let deadline = match args.path.is_profile() {
         true => Deadline::TwiceMedianRtt,

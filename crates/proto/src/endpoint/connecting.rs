@@ -72,6 +72,9 @@ impl Connecting {
         if now < self.next_hello {
             return None;
         }
+        if self.hellos > 0 {
+            self.handshake.on_repeated();
+        }
         let len = self.handshake.encode_hello(buffer)?;
         self.hello_at = now;
         self.next_hello = now + self.repeat;

@@ -9,7 +9,7 @@ use crate::wire::{Accept, ConnectionId, HandshakePacket, Hello, Reader, Retry, W
 
 /// Longest cookie that a client returns.
 const COOKIE_MAX: usize = 64;
-/// Cookies that a client takes in one handshake. More than one, because a RETRY is not authenticated (a forged one must not
+/// Cookies that a client takes before its HELLO goes again by itself. More than one, because a RETRY is not authenticated (a forged one must not
 /// shut the client out) and because a cookie grows old or the client's address changes under it; few, so that nobody can
 /// keep the client sending.
 const COOKIES_MAX: u8 = 4;
@@ -89,6 +89,11 @@ impl ClientHandshake {
         self.cookies_taken += 1;
         self.cookie = retry.cookie.to_vec();
         true
+    }
+
+    /// The HELLO goes again because nothing came of it: what was forged before has only cost time.
+    pub(crate) const fn on_repeated(&mut self) {
+        self.cookies_taken = 0;
     }
 
     /// The server's answer. One that does not open was not from the server, and is as if it had not come.

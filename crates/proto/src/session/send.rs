@@ -21,7 +21,7 @@ use crate::wire::{Order, Preamble};
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SendError {
-    /// The session already holds `limit` bytes (or the most messages) without an outcome. Wait for [`super::Event::Writable`].
+    /// The session already holds `limit` bytes (or the most messages) without an outcome, or 4,096 events wait to be taken. Wait for [`super::Event::Writable`].
     Full {
         /// Bytes that a session holds.
         limit: usize,
