@@ -84,31 +84,33 @@ pub(crate) fn dash() -> String {
     "-".to_owned()
 }
 
-/// A file that will be written at the end of the work: opened at its beginning, so that a wrong path is told at once. One that was
-/// not there before goes away again when the work ends without it.
+/// A file that will be written at the end of the work: tried at its beginning, so that a wrong path is told at once. One that was
+/// not there before is not there until it is written, whatever ends the work.
 pub(crate) struct OutputFile {
     path: PathBuf,
-    file: File,
-    is_new: bool,
+    /// What was there: a file, a pipe, a device.
+    existing: Option<File>,
 }
 
 impl OutputFile {
-    /// Opens the file for writing. What it held stays until [`OutputFile::write`].
+    /// Finds out whether the file can be written. What it held stays until [`OutputFile::write`].
     pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
         let created = OpenOptions::new().write(true).create_new(true).open(path);
-        let is_new = created.is_ok();
-        let opened = created.or_else(|_| {
-            let mut options = OpenOptions::new();
-            options.write(true).create(true).truncate(false).open(path)
-        });
-        let file = opened.map_err(|error| {
+        let existing = match created {
+            Ok(_) => fs::remove_file(path).map(|()| None),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                OpenOptions::new().write(true).open(path).map(Some)
+            }
+            Err(error) => Err(error),
+        };
+        let existing = existing.map_err(|error| {
             Failure::bad_input(format_args!(
                 "{} cannot be written ({error}); choose another file",
                 path.display()
             ))
         })?;
         let path = path.to_owned();
-        Ok(Self { path, file, is_new })
+        Ok(Self { path, existing })
     }
 
     /// Opens the file that a flag may name.
@@ -117,27 +119,24 @@ impl OutputFile {
     }
 
     /// Writes all of it, and says on standard error that it is there.
-    pub(crate) fn write(mut self, text: &str) -> Result<(), Failure> {
-        // Pipes and devices cannot be cut, and need not be.
-        let _ = self.file.set_len(0);
-        self.file.write_all(text.as_bytes()).map_err(|error| {
+    pub(crate) fn write(self, text: &str) -> Result<(), Failure> {
+        let opened = match self.existing {
+            Some(file) => Ok(file),
+            None => File::create(&self.path),
+        };
+        let written = opened.and_then(|mut file| {
+            // Pipes and devices cannot be cut, and need not be.
+            let _ = file.set_len(0);
+            file.write_all(text.as_bytes())
+        });
+        written.map_err(|error| {
             Failure::failed(format_args!(
                 "{} was not written: {error}",
                 self.path.display()
             ))
         })?;
-        self.is_new = false;
         note(&format!("wrote {}", self.path.display()));
         Ok(())
-    }
-}
-
-impl Drop for OutputFile {
-    fn drop(&mut self) {
-        if self.is_new {
-            // What cannot be taken away stays: empty, or cut.
-            let _ = fs::remove_file(&self.path);
-        }
     }
 }
 
@@ -183,11 +182,13 @@ mod tests {
     }
 
     #[test]
-    fn only_a_new_file_that_was_not_written_goes_away() {
+    fn a_new_file_is_there_once_it_is_written() {
         let path = std::env::temp_dir().join(format!("punctual-output-{}", std::process::id()));
         let open = || OutputFile::open(&path).expect("temporary files can be written");
         let held = || fs::read_to_string(&path).ok();
-        drop(open());
+        let opened = open();
+        assert_eq!(held(), None, "an interrupt would leave it");
+        drop(opened);
         assert_eq!(held(), None);
         assert!(open().write("first").is_ok());
         drop(open());
