@@ -12,8 +12,7 @@ use support::{ms, path};
 
 /// A round trip of 60 ms and 2 % loss, four symbols a message, at 60 frames a second.
 fn play(deadline: Duration) -> Vec<PolicyResult> {
-    let lossy = path(ms(60), |channel| channel.loss = LossModel::Uniform(0.02));
-    let mut lossy = lossy;
+    let mut lossy = path(ms(60), |channel| channel.loss = LossModel::Uniform(0.02));
     Arc::make_mut(&mut lossy.backward).loss = LossModel::None;
     let options = SimulateOptions {
         sessions: 8,

@@ -8,7 +8,7 @@ use crate::time::nanos;
 
 /// Timeouts that one window holds; two are kept.
 const WINDOW: u16 = 256;
-/// Of two windows' timeouts, so many may be later than what is said: about one in a hundred.
+/// Greatest ones that are kept: the last of them is what is said once both windows are full, which one in a hundred exceeds.
 const LATER: usize = 3;
 /// Timeouts before which a loop's is taken to be a frame, sixty a second, at least.
 const FEW: u16 = 32;
@@ -85,8 +85,11 @@ impl TimerLag {
         }
     }
 
-    /// Something was done so long after it was due. O(1).
+    /// Something was done so long after it was due; of no interest where a thread does it. O(1).
     pub(crate) fn record(&mut self, late: Duration) {
+        if !self.is_polled {
+            return;
+        }
         if self.newest.count == WINDOW {
             self.before = core::mem::take(&mut self.newest);
         }
@@ -96,6 +99,7 @@ impl TimerLag {
         self.known = self.counted();
     }
 
+    /// By how much it is to be expected to be late.
     pub(crate) fn get(&self) -> Lag {
         if self.is_polled {
             Lag::Polled(self.known)
