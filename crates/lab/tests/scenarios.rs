@@ -39,6 +39,24 @@ fn briefly(mut scenario: Scenario) -> Scenario {
     scenario
 }
 
+/// Goal: what a session had counted is counted, whatever became of it.   Method: the path goes dark for good, and all sessions end.
+#[test]
+fn what_ended_sessions_had_counted_is_counted() {
+    let dark = "sessions = 3\nseconds = 60\n[network]\nrtt_ms = 40\n[network.forward]\nblackouts_s = [[8, 900]]\n\
+                [[stream]]\nname = 'moves'\ndelivery = 'unreliable'\ndeadline_ms = 100\ntraffic = { every_ms = 50, bytes = 60 }\n\
+                [[stream]]\nname = 'chat'\ndelivery = 'reliable'\ntraffic = { every_ms = 500, bytes = 90 }\n";
+    let result = play(&Scenario::parse("dark.toml", dark).unwrap(), 1);
+    assert_eq!(result.runs[0].sessions_closed, 3);
+    assert!(
+        result.runs[0].encapsulation_overhead.is_some(),
+        "{result:?}"
+    );
+    for stream in &result.streams {
+        assert!(stream.recovery_overhead > Some(-1.0), "{stream:?}");
+    }
+    assert!(result.streams[0].predicted_on_time_share.is_some());
+}
+
 #[test]
 fn every_file_runs_and_runs_are_equal() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios");

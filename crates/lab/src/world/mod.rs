@@ -14,19 +14,20 @@
 
 mod aead;
 mod datagrams;
+mod ended;
 mod hash;
 mod host;
 mod link;
 mod queue;
 mod rivals;
 
-use std::collections::HashMap;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::sync::Arc;
 use std::time::Duration;
 
 pub use aead::LabAead;
 use datagrams::Datagrams;
+pub use ended::EndedSessions;
 use hash::Hasher;
 use host::Host;
 pub use host::LocalClock;
@@ -110,8 +111,7 @@ pub struct World {
     datagrams: Datagrams,
     dirty: Vec<HostId>,
     happenings: Vec<Happening>,
-    /// What sessions had counted when they ended.
-    ended: HashMap<(HostId, SessionId), SessionStats>,
+    ended: EndedSessions,
     traffic: Traffic,
     mtu: Option<u16>,
     hasher: Option<Hasher>,
@@ -132,7 +132,7 @@ impl World {
             datagrams: Datagrams::new(),
             dirty: Vec::new(),
             happenings: Vec::new(),
-            ended: HashMap::new(),
+            ended: EndedSessions::default(),
             traffic: Traffic::default(),
             mtu: None,
             hasher: None,
@@ -290,7 +290,12 @@ impl World {
     /// What a session of a host has counted, also once it has ended. `None` when it never was.
     pub fn session_stats(&self, host: HostId, session: SessionId) -> Option<SessionStats> {
         let current = self.endpoint(host).session_stats(session);
-        current.or_else(|| self.ended.get(&(host, session)).copied())
+        current.or_else(|| self.ended.session_stats(host, session))
+    }
+
+    /// What sessions had counted when they ended.
+    pub const fn ended(&self) -> &EndedSessions {
+        &self.ended
     }
 
     /// The time on a host's own clock.
@@ -431,11 +436,7 @@ impl World {
                 if let Some(hasher) = &mut self.hasher {
                     hasher.event(self.now, id, &event);
                 }
-                if matches!(event, Event::Closed { .. }) {
-                    // The last that the endpoint knows of it.
-                    let stats = host.endpoint.session_stats(session);
-                    self.ended.extend(stats.map(|stats| ((id, session), stats)));
-                }
+                self.ended.on_event(id, &host.endpoint, session, &event);
                 self.happenings.push(Happening {
                     at: self.now,
                     host: id,

@@ -17,7 +17,9 @@ use punctual_lab::emulator::{
 };
 use punctual_lab::scenario::{Fates, RivalFigures, Rivals, Scenario, Venue};
 use punctual_lab::stats::Latencies;
-use punctual_lab::world::{Forward, Happening, HostId, LinkFigures, LinkSpec, Moment, Traffic};
+use punctual_lab::world::{
+    EndedSessions, Forward, Happening, HostId, LinkFigures, LinkSpec, Moment, Traffic,
+};
 use punctual_net::clock::Clock;
 use punctual_net::crypto::AwsLc;
 use punctual_net::udp::{BindError, Poller, Socket, SocketOptions};
@@ -82,6 +84,7 @@ pub(super) struct Sockets {
     /// Hosts whose endpoints were called, and have not sent since.
     dirty: Vec<HostId>,
     happenings: Vec<Happening>,
+    ended: EndedSessions,
     downloads: Option<Downloads>,
     kernel_before: KernelCounts,
     /// How long after its time a turn that nothing but time had asked for was taken.
@@ -110,6 +113,7 @@ impl Sockets {
             ends: Vec::new(),
             dirty: Vec::new(),
             happenings: Vec::new(),
+            ended: EndedSessions::default(),
             downloads: None,
             kernel_before: KernelCounts::default(),
             lateness: Latencies::default(),
@@ -162,6 +166,8 @@ impl Sockets {
         let at = Moment(self.clock.now_nanos());
         let end = &mut self.ends[host.0 as usize];
         while let Some((session, event)) = end.driver.endpoint_mut().poll_event() {
+            let endpoint = end.driver.endpoint();
+            self.ended.on_event(host, endpoint, session, &event);
             self.happenings.push(Happening {
                 at,
                 host,
@@ -267,6 +273,10 @@ impl Venue for Sockets {
 
     fn endpoint(&self, host: HostId) -> &Endpoint {
         self.ends[host.0 as usize].driver.endpoint()
+    }
+
+    fn ended(&self) -> &EndedSessions {
+        &self.ended
     }
 
     fn with_endpoint<R>(&mut self, host: HostId, f: impl FnOnce(&mut Endpoint, Local) -> R) -> R {

@@ -81,13 +81,13 @@ impl<V: Venue> Stage<'_, V> {
         }
         let (mut headers, mut payload) = (0, 0);
         for end in &self.ends {
-            let endpoint = self.venue.endpoint(end.sender);
             for (place, tally) in (0..).zip(&mut self.tallies) {
-                if let Some(stats) = endpoint.stream_stats(end.session, StreamId(place)) {
+                let stats = (self.venue).stream_stats(end.sender, end.session, StreamId(place));
+                if let Some(stats) = stats {
                     tally.add_protocol(&ProtocolCounts::from(&stats));
                 }
             }
-            if let Some(stats) = endpoint.session_stats(end.session) {
+            if let Some(stats) = self.venue.session_stats(end.sender, end.session) {
                 headers += stats.encapsulation_bytes;
                 payload += stats.message_bytes_sent;
             }

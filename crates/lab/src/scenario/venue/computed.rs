@@ -14,8 +14,8 @@ use super::{Fates, RivalFigures, Venue};
 use crate::channel::PathSpec;
 use crate::rival::PACKET_BYTES;
 use crate::world::{
-    Forward, Happening, HostId, LabAead, LinkFigures, LinkId, LinkSpec, Moment, RivalId, RivalSpec,
-    Traffic, World,
+    EndedSessions, Forward, Happening, HostId, LabAead, LinkFigures, LinkId, LinkSpec, Moment,
+    RivalId, RivalSpec, Traffic, World,
 };
 
 /// IP and TCP headers with timestamps, of a rival's packet.
@@ -92,6 +92,10 @@ impl Venue for Computed<'_> {
 
     fn endpoint(&self, host: HostId) -> &Endpoint {
         self.world.endpoint(host)
+    }
+
+    fn ended(&self) -> &EndedSessions {
+        self.world.ended()
     }
 
     fn with_endpoint<R>(&mut self, host: HostId, f: impl FnOnce(&mut Endpoint, Instant) -> R) -> R {

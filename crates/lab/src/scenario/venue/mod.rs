@@ -11,10 +11,12 @@ use std::time::Duration;
 
 use punctual_policy::Library;
 use punctual_proto::crypto::Aead;
-use punctual_proto::{Endpoint, EndpointConfig, Instant};
+use punctual_proto::{
+    Endpoint, EndpointConfig, Instant, SessionId, SessionStats, StreamId, StreamStats,
+};
 
 use super::Rivals;
-use crate::world::{Happening, HostId, LinkFigures, LinkSpec, Moment, Traffic};
+use crate::world::{EndedSessions, Happening, HostId, LinkFigures, LinkSpec, Moment, Traffic};
 
 pub(super) use computed::Computed;
 
@@ -59,6 +61,26 @@ pub trait Venue {
 
     /// The endpoint of a host, for looking at.
     fn endpoint(&self, host: HostId) -> &Endpoint;
+
+    /// What sessions had counted when they ended.
+    fn ended(&self) -> &EndedSessions;
+
+    /// What a session of a host has counted, also once it has ended. `None` when it never was.
+    fn session_stats(&self, host: HostId, session: SessionId) -> Option<SessionStats> {
+        let current = self.endpoint(host).session_stats(session);
+        current.or_else(|| self.ended().session_stats(host, session))
+    }
+
+    /// What a stream of a session has counted, also once that has ended. `None` when it never was.
+    fn stream_stats(
+        &self,
+        host: HostId,
+        session: SessionId,
+        stream: StreamId,
+    ) -> Option<StreamStats> {
+        let current = self.endpoint(host).stream_stats(session, stream);
+        current.or_else(|| self.ended().stream_stats(host, session, stream))
+    }
 
     /// Calls `f` with the endpoint of a host and that host's time; what it leads to happens with the next step.
     fn with_endpoint<R>(&mut self, host: HostId, f: impl FnOnce(&mut Endpoint, Instant) -> R) -> R;
