@@ -279,6 +279,36 @@ fn a_scenario_is_played_as_its_file_says() {
 }
 
 #[test]
+fn a_scenario_says_why_messages_were_given_up() {
+    let file = scratch("dark.toml");
+    let dark = SCENARIO.replace("'latest'", "'unreliable'").replace(
+        "[link]",
+        "[network.forward]\nblackouts_s = [[0.5, 1.2]]\n[link]",
+    );
+    fs::write(&file, dark).expect("temporary files can be written");
+    let page = scratch("dark.html");
+    let play = format!("lab simulate --scenario {}", file.display());
+    let output = punctual(&format!("{play} --report {}", page.display()));
+    let text = String::from_utf8(output.stdout).expect("tables are text");
+    let html = fs::read_to_string(&page).expect("--report writes the file");
+    let dropped = &json(&format!("{play} --json"))["streams"][0]["outcomes"]["dropped"];
+    let loss = dropped["path_down"].as_u64().expect("a number");
+    assert!(loss > 10, "{dropped}");
+    let (_, table) = text.split_once("Given up, and why\n").expect(&text);
+    let mut lines = table.lines();
+    let mut next = || lines.next().unwrap_or_default();
+    assert!(next().contains("path down"), "{text}");
+    assert!(
+        next()
+            .split_whitespace()
+            .any(|cell| cell == loss.to_string()),
+        "{text}"
+    );
+    assert!(html.contains("Given up, and why"));
+    let _ = (fs::remove_file(&file), fs::remove_file(&page));
+}
+
+#[test]
 fn thin_streams_are_studied() {
     let result = json("lab thin-streams --messages 100 --seed 3 --json");
     let rows = result["rows"].as_array().expect("a list");

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use punctual_lab::report::{self, Figures, LineChart, Series, Table, Unit};
 use punctual_lab::scenario::{
-    Outcome, Pattern, RunResult, Scenario, ScenarioResult, StreamResult, run,
+    ByReason, Outcome, Pattern, RunResult, Scenario, ScenarioResult, StreamResult, run,
 };
 use punctual_lab::stats::{LatencyMs, Report};
 use serde::Serialize;
@@ -193,6 +193,9 @@ fn tables(result: &ScenarioResult, place: &Place) -> Vec<(&'static str, Vec<Vec<
     if result.streams.iter().any(|s| !s.within.is_empty()) {
         tables.push(("Within", within(result)));
     }
+    if let Some(dropped) = given_up(result) {
+        tables.push(("Given up, and why", dropped));
+    }
     if let Some(link) = link(result) {
         tables.push(("Link", link));
     }
@@ -296,6 +299,40 @@ fn within(result: &ScenarioResult) -> Vec<Vec<String>> {
         })
     });
     headed("stream|ms|share [95 %]", rows)
+}
+
+/// What a reason is called, and how many messages had it.
+type ReasonCount = (&'static str, fn(&ByReason) -> u64);
+
+/// The streams that gave messages up, and the reasons that they had; None when none did.
+fn given_up(result: &ScenarioResult) -> Option<Vec<Vec<String>>> {
+    const REASONS: [ReasonCount; 7] = [
+        ("queue", |why| why.queue),
+        ("loss", |why| why.loss),
+        ("delay", |why| why.delay),
+        ("path down", |why| why.path_down),
+        ("thinned out", |why| why.thinned),
+        ("session ended", |why| why.closed),
+        ("other", |why| why.other),
+    ];
+    let streams = result.streams.iter();
+    let streams = streams.filter(|s| s.outcomes.dropped.total() > 0);
+    let streams: Vec<&StreamResult> = streams.collect();
+    let reasons = REASONS.into_iter();
+    let reasons =
+        reasons.filter(|(_, count)| streams.iter().any(|s| count(&s.outcomes.dropped) > 0));
+    let reasons: Vec<_> = reasons.collect();
+    let head = std::iter::once("stream").chain(reasons.iter().map(|(name, _)| *name));
+    let head: Vec<&str> = head.collect();
+    let row = |s: &&StreamResult| {
+        let counts = reasons
+            .iter()
+            .map(|(_, count)| count(&s.outcomes.dropped).to_string());
+        std::iter::once(printable(&s.stream))
+            .chain(counts)
+            .collect()
+    };
+    (!streams.is_empty()).then(|| headed(&head.join("|"), streams.iter().map(row)))
 }
 
 fn link(result: &ScenarioResult) -> Option<Vec<Vec<String>>> {
