@@ -308,6 +308,27 @@ fn a_scenario_says_why_messages_were_given_up() {
     let _ = (fs::remove_file(&file), fs::remove_file(&page));
 }
 
+/// A bulk stream has no latency plot, which gave each stream after it another colour there than in the next chart.
+#[test]
+fn a_stream_has_one_colour_on_a_page() {
+    let (file, page) = (scratch("colours.toml"), scratch("colours.html"));
+    let bulk = "[[stream]]\nname = 'map'\ndelivery = 'reliable'\ntraffic = { bulk_bytes = 9000 }\n[[stream]]";
+    let text = SCENARIO.replace("[[stream]]", bulk);
+    let text = text.replace("seconds = 1\n", "seconds = 3\n");
+    fs::write(&file, text).expect("temporary files can be written");
+    let (file_name, page_name) = (file.display(), page.display());
+    let output = punctual(&format!(
+        "lab simulate --scenario {file_name} --report {page_name}"
+    ));
+    assert!(output.status.success(), "{output:?}");
+    let html = fs::read_to_string(&page).expect("--report writes the file");
+    let lines = html.split("<polyline class=\"").skip(1);
+    let lines = lines.filter(|line| line.contains("<title>moves"));
+    let classes: Vec<_> = lines.filter_map(|line| line.split('"').next()).collect();
+    assert_eq!(classes, ["series c0 d0", "series c0 d0"]);
+    let _ = (fs::remove_file(&file), fs::remove_file(&page));
+}
+
 #[test]
 fn thin_streams_are_studied() {
     let result = json("lab thin-streams --messages 100 --seed 3 --json");

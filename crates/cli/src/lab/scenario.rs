@@ -183,10 +183,7 @@ fn heading(result: &ScenarioResult) -> String {
 
 /// Titles and rows; the first row of each is its heading.
 fn tables(result: &ScenarioResult, place: &Place) -> Vec<(&'static str, Vec<Vec<String>>)> {
-    let mut tables = vec![
-        ("Messages", messages(result)),
-        ("Latency", latencies(result)),
-    ];
+    let mut tables = vec![("Messages", messages(result)), (LATENCY, latencies(result))];
     if result.streams.iter().any(|s| s.deadline_ms.is_some()) {
         tables.push(("Deadlines", deadlines(result)));
     }
@@ -223,10 +220,16 @@ fn messages(result: &ScenarioResult) -> Vec<Vec<String>> {
     headed(head, result.streams.iter().map(row))
 }
 
+/// With what stands in its cells besides numbers.
+const LATENCY: &str =
+    "Latency (never: it falls among messages that did not arrive; ?: too few messages to bound it)";
+
 fn latencies(result: &ScenarioResult) -> Vec<Vec<String>> {
     let head = "stream|p50 ms|p95 ms|p99 ms [95 %]|p99.9 ms|max ms";
     let row = |name: String, latency: &LatencyMs, p99: Option<[Option<f64>; 2]>| {
-        let interval = p99.map(|[low, high]| format!(" [{}, {}]", open(low), open(high)));
+        // Nothing bounds what never comes.
+        let interval = p99.filter(|ends| ends.iter().any(Option::is_some));
+        let interval = interval.map(|[low, high]| format!(" [{}, {}]", open(low), open(high)));
         vec![
             name,
             optional_ms(latency.p50),
@@ -407,14 +410,16 @@ fn html(scenario: &Scenario, outcome: &Outcome, place: &Place) -> String {
             title: title.to_owned(),
             rows,
         });
-    // One message has no distribution.
-    let latency = scenario.streams.iter().zip(&outcome.tallies);
-    let latency = latency
-        .filter(|(stream, _)| !matches!(stream.traffic.pattern, Pattern::Bulk { .. }))
-        .map(|(stream, tally)| Series {
-            name: stream.name.clone(),
-            points: tally.latencies().curve(),
-        });
+    // One message has no distribution. Those come last, so that a stream has the same colour in all charts.
+    let is_bulk = |stream: &usize| {
+        let pattern = &scenario.streams[*stream].traffic.pattern;
+        matches!(pattern, Pattern::Bulk { .. })
+    };
+    let (bulk, others): (Vec<_>, Vec<_>) = (0..scenario.streams.len()).partition(is_bulk);
+    let latency = others.iter().map(|&stream| Series {
+        name: scenario.streams[stream].name.clone(),
+        points: outcome.tallies[stream].latencies().curve(),
+    });
     let figures = Figures {
         title: result.scenario.clone(),
         subtitle: format!(
@@ -426,7 +431,7 @@ fn html(scenario: &Scenario, outcome: &Outcome, place: &Place) -> String {
         ),
         command: output::command_line(),
         latency: latency.collect(),
-        charts: vec![goodput(result)],
+        charts: vec![goodput(result, others.iter().chain(&bulk))],
         tables: tables.collect(),
         ..Figures::default()
     };
@@ -451,8 +456,9 @@ fn settings(scenario: &Scenario, result: &ScenarioResult) -> Value {
     })
 }
 
-fn goodput(result: &ScenarioResult) -> LineChart {
-    let series = result.streams.iter().map(|stream| Series {
+fn goodput<'a>(result: &ScenarioResult, streams: impl Iterator<Item = &'a usize>) -> LineChart {
+    let streams = streams.map(|&stream| &result.streams[stream]);
+    let series = streams.map(|stream| Series {
         name: stream.stream.clone(),
         points: (stream.goodput_by_second_bits_per_s.iter().zip(0_u32..))
             .map(|(bits, second)| (result.settle_s + f64::from(second) + 0.5, bits / 1e6))

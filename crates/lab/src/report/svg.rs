@@ -20,7 +20,7 @@ pub fn escape(text: &str) -> String {
     safe
 }
 
-/// Colours and dashes begin again after this many series.
+/// There are so many colours, and so many dashes.
 pub(super) const COLOURS: usize = 8;
 
 /// An SVG picture that grows as shapes are added.
@@ -131,9 +131,10 @@ impl Picture {
     }
 }
 
-/// The class of the `i`th series: a colour, and a dash that differs as well, for those who see no colours.
+/// The class of the `i`th series: a colour, and a dash that differs as well, for those who see no colours. When colours begin again they
+/// meet other dashes: 64 series differ.
 pub(super) fn series_class(i: usize) -> String {
-    format!("series c{}", i % COLOURS)
+    format!("series c{} d{}", i % COLOURS, (i + i / COLOURS) % COLOURS)
 }
 
 /// Roughly how wide a text is at 13 px.

@@ -242,6 +242,13 @@ fn odd_reports_are_drawn_without_panic() {
     }
 }
 
+/// More lines than colours: two with the same looked the same.
+#[test]
+fn no_two_lines_look_alike() {
+    let classes: std::collections::BTreeSet<String> = (0..64).map(svg::series_class).collect();
+    assert_eq!(classes.len(), 64);
+}
+
 #[test]
 fn stragglers_do_not_squeeze_the_latency_plot() {
     let (report, mut figures) = example();
