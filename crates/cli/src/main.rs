@@ -2,8 +2,8 @@
 //!
 //! Shared by all: `arguments` (reads the command line), `values` (what flags accept), `failure` (what went wrong, what to do
 //! next, exit codes), `output` (tables, JSON and files), `progress` (a bar on standard error), `interrupt` (Ctrl-C), `listen` (a
-//! server's flags), `scoreboard` (policies as columns), `tables` (policies solved ahead), `descriptors` (open files), `key_file`
-//! (secrets in files).
+//! server's flags), `scoreboard` (policies as columns), `tables` (policies solved ahead), `terminal` (how wide it is), `descriptors` (open
+//! files), `key_file` (secrets in files).
 #![forbid(unsafe_code)]
 
 mod arguments;
@@ -23,6 +23,7 @@ mod scoreboard;
 mod send;
 mod serve;
 mod tables;
+mod terminal;
 mod token;
 mod values;
 

@@ -2,11 +2,13 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
 use crate::failure::Failure;
+use crate::terminal;
 
 /// Prints `text` as it is.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
@@ -24,21 +26,49 @@ pub(crate) fn print_json(value: &impl Serialize) -> Result<(), Failure> {
     print(&text)
 }
 
-/// Rows of cells as aligned columns: the first to the left, the others to the right.
+/// Rows of cells as aligned columns: the first to the left, the others to the right. On a terminal that is too narrow for all of them the
+/// first stands before each part of the others.
 pub(crate) fn table(rows: &[Vec<String>]) -> String {
+    table_within(rows, terminal::width().unwrap_or(usize::MAX))
+}
+
+fn table_within(rows: &[Vec<String>], width_max: usize) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |i: usize| {
         let cells = rows.iter().filter_map(|row| row.get(i));
         cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
     };
     let widths: Vec<usize> = (0..columns).map(width).collect();
+    let parts = parts(&widths, width_max);
+    let parts = parts.into_iter().map(|part| aligned(rows, &widths, part));
+    parts.collect::<Vec<_>>().join("\n")
+}
+
+/// The columns after the first, as many at a time as fit beside it; one at least.
+fn parts(widths: &[usize], width_max: usize) -> Vec<Range<usize>> {
+    let mut parts = Vec::new();
+    let (mut from, mut taken) = (1, widths.first().copied().unwrap_or(0));
+    for (i, width) in widths.iter().enumerate().skip(1) {
+        if i > from && taken + 2 + width > width_max {
+            parts.push(from..i);
+            (from, taken) = (i, widths[0]);
+        }
+        taken += 2 + width;
+    }
+    parts.push(from..widths.len().max(from));
+    parts
+}
+
+/// The first column, and some of the others.
+fn aligned(rows: &[Vec<String>], widths: &[usize], others: Range<usize>) -> String {
     let mut text = String::new();
     for row in rows {
         let mut line = String::new();
-        for (i, (cell, &width)) in row.iter().zip(&widths).enumerate() {
+        for (i, (cell, &width)) in row.iter().zip(widths).enumerate() {
             line += &match i {
                 0 => format!("{cell:<width$}"),
-                _ => format!("  {cell:>width$}"),
+                i if others.contains(&i) => format!("  {cell:>width$}"),
+                _ => String::new(),
             };
         }
         text += line.trim_end();
@@ -56,16 +86,22 @@ pub(crate) fn headed(
     std::iter::once(heading).chain(rows).collect()
 }
 
-/// Width of a terminal for which prose is broken into lines.
+/// Longest lines of prose.
 const PROSE_WIDTH: usize = 100;
 
-/// Prose in lines of at most 100 characters, as far as words allow. Each but the first begins with `indent`, for which the first leaves room.
+/// Prose in lines of at most 100 characters, and no wider than the terminal, as far as words allow. Each but the first begins with `indent`,
+/// for which the first leaves room.
 pub(crate) fn wrapped(text: &str, indent: &str) -> String {
+    let width = terminal::width().map_or(PROSE_WIDTH, |width| width.clamp(40, PROSE_WIDTH));
+    wrapped_at(width, text, indent)
+}
+
+fn wrapped_at(width_max: usize, text: &str, indent: &str) -> String {
     let mut lines = String::new();
     let mut length = indent.chars().count();
     for (i, word) in text.split_whitespace().enumerate() {
         let width = word.chars().count();
-        if i > 0 && length + 1 + width > PROSE_WIDTH {
+        if i > 0 && length + 1 + width > width_max {
             lines += &format!("\n{indent}");
             length = indent.chars().count();
         } else if i > 0 {
@@ -200,11 +236,15 @@ mod tests {
 
     #[test]
     fn prose_fits_a_terminal() {
-        let text = wrapped(&"twelve chars ".repeat(20), "   ");
+        let text = wrapped_at(PROSE_WIDTH, &"twelve chars ".repeat(20), "   ");
         assert!(text.lines().all(|line| line.len() <= PROSE_WIDTH));
         assert!(text.lines().skip(1).all(|line| line.starts_with("   ")));
         assert_eq!(text.split_whitespace().count(), 40);
         assert_eq!(wrapped("", ""), "\n");
+        assert_eq!(
+            wrapped_at(9, "four words in all", " "),
+            "four\n words in\n all\n"
+        );
     }
 
     #[test]
@@ -214,5 +254,19 @@ mod tests {
             vec!["bcd".to_owned(), "23".to_owned()],
         ];
         assert_eq!(table(&rows), "a     1\nbcd  23\n");
+        assert_eq!(table(&[]), "");
+    }
+
+    /// Goal: a table can be read on any terminal.   Method: widths from all of it down to nothing.
+    #[test]
+    fn wide_tables_are_parted() {
+        let row = |cells: &str| cells.split(' ').map(str::to_owned).collect();
+        let rows = [row("name one two"), row("a 1 22")];
+        assert_eq!(table_within(&rows, 14), "name  one  two\na       1   22\n");
+        for width in [13, 9, 0] {
+            let parted = "name  one\na       1\n\nname  two\na      22\n";
+            assert_eq!(table_within(&rows, width), parted);
+        }
+        assert_eq!(table_within(&[row("alone")], 2), "alone\n");
     }
 }

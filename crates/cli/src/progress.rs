@@ -5,6 +5,11 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
+use crate::terminal;
+
+/// Columns of what stands beside the message: a bar that can still be seen, the percentage, the time that is left.
+const BESIDE: usize = 28;
+
 /// A bar, or nothing where nobody would see it.
 pub(crate) struct Progress(ProgressBar);
 
@@ -35,8 +40,12 @@ impl Progress {
 
     /// `position` steps are done; `what` is being done.
     pub(crate) fn show(&self, position: u64, what: &str) {
+        if self.0.is_hidden() {
+            return;
+        }
+        let what = terminal::cut(what, BESIDE);
         if self.0.message() != what {
-            self.0.set_message(what.to_owned());
+            self.0.set_message(what);
         }
         self.0.set_position(position);
     }

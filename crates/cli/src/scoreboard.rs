@@ -44,7 +44,7 @@ pub(crate) fn table(policies: &[Summary]) -> String {
     output::table(&rows)
 }
 
-/// Whether the promise was kept, in words.
+/// Whether the promise was kept, in a sentence that fits a terminal.
 pub(crate) fn verdict(summary: &Summary, on_time: f64) -> String {
     let limit = 1.0 - on_time;
     let (late, interval) = (percent(summary.late_share), summary.late_share_95);
@@ -57,12 +57,13 @@ pub(crate) fn verdict(summary: &Summary, on_time: f64) -> String {
     } else {
         "missed its promise, by no more than chance may do"
     };
-    format!(
-        "{} {words}: {late} late where at most {} was asked for, at {} recovery overhead",
+    let sentence = format!(
+        "{} {words}: {late} late where at most {} was asked for, at {} recovery overhead.",
         summary.policy,
         percent(limit),
         percent(summary.recovery_overhead)
-    )
+    );
+    output::wrapped(&sentence, "  ")
 }
 
 /// A share as a percentage of three digits: `12.3 %`, `0.0123 %`.

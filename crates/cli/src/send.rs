@@ -275,10 +275,10 @@ fn conclusion(args: &Args, report: &Report, tally: &Tally) -> String {
     let mut text = scoreboard::table(&report.policies);
     text.push('\n');
     for summary in &report.policies {
-        text += &format!("{}.\n", scoreboard::verdict(summary, args.on_time));
+        text += &scoreboard::verdict(summary, args.on_time);
     }
     for note in tally.notes() {
-        text += &format!("Note: {note}.\n");
+        text += &output::wrapped(&format!("Note: {note}."), "  ");
     }
     text
 }

@@ -114,19 +114,22 @@ fn introduction(settings: &Settings) -> String {
     } else {
         "2.2 median round trips"
     };
-    format!(
-        "{} clients get a message of {} bytes a second, for {} s, through four policies at once.\n\
-         Path {}: {}.\n\
-         {} shall arrive within {} ms ({origin}; the median round trip is {:.1} ms).\n\n",
-        count(settings.clients.into()),
-        count(settings.message_bytes as u64),
-        settings.seconds,
-        settings.path.name,
-        settings.path_summary,
-        percent_plain(settings.on_time),
-        settings.deadline_ms(),
-        settings.rtt_median.as_secs_f64() * 1000.0,
-    )
+    let sentences = [
+        format!(
+            "{} clients get a message of {} bytes a second, for {} s, through four policies at once.",
+            count(settings.clients.into()),
+            count(settings.message_bytes as u64),
+            settings.seconds
+        ),
+        format!("Path {}: {}.", settings.path.name, settings.path_summary),
+        format!(
+            "{} shall arrive within {} ms ({origin}; the median round trip is {:.1} ms).",
+            percent_plain(settings.on_time),
+            settings.deadline_ms(),
+            settings.rtt_median.as_secs_f64() * 1000.0
+        ),
+    ];
+    sentences.map(|text| output::wrapped(&text, "  ")).concat() + "\n"
 }
 
 /// Prints and writes what came of it.
@@ -187,18 +190,17 @@ fn conclusion(settings: &Settings, report: &Report, notes: &[String], took: Dura
     text.push('\n');
     for summary in &report.policies {
         text += &scoreboard::verdict(summary, settings.on_time);
-        text += ".\n";
     }
     for note in notes {
-        text += &format!("Note: {note}.\n");
+        text += &output::wrapped(&format!("Note: {note}."), "  ");
     }
     let lateness = report.settings["relay_lateness_p99_ms"].as_f64();
-    text += &format!(
-        "Took {:.1} s; the relay passed 99 % of packets on within {:.2} ms of their time.\n",
+    let took = format!(
+        "Took {:.1} s; the relay passed 99 % of packets on within {:.2} ms of their time.",
         took.as_secs_f64(),
         lateness.unwrap_or(0.0)
     );
-    text
+    text + &output::wrapped(&took, "  ")
 }
 
 /// How well the machine kept up.

@@ -10,6 +10,7 @@ use super::board::{Board, Counts, get};
 use super::settings::{POLICIES, Settings};
 use crate::output;
 use crate::scoreboard::{count, percent};
+use crate::terminal;
 
 /// Time between two lines where nothing is redrawn.
 const LINE_EVERY: Duration = Duration::from_secs(10);
@@ -80,7 +81,7 @@ impl View {
                 time.set_position(since.as_millis() as u64);
                 time.set_message(what.to_owned());
                 for (bar, counts) in lanes.iter().zip(&board.lanes) {
-                    bar.set_message(line(counts));
+                    bar.set_message(terminal::cut(&line(counts), 14));
                 }
             }
             Form::Lines { next } if Instant::now() >= *next => {
@@ -127,10 +128,10 @@ fn redrawn(settings: &Settings) -> Form {
 fn line(counts: &Counts) -> String {
     let (sent, arrived) = (get(&counts.sent), get(&counts.arrived));
     format!(
-        "{:>9} messages  {:>6} under way  {}",
+        "{} of {:>9}; {} under way",
+        late(counts),
         count(arrived),
-        count(sent.saturating_sub(arrived)),
-        late(counts)
+        count(sent.saturating_sub(arrived))
     )
 }
 

@@ -49,14 +49,15 @@ pub(super) fn run(workload: &Workload, network: Network) -> Result<(), Failure> 
         return output::print_json(&report);
     }
     let heading = format!(
-        "{}\n{}; deadline {} ms ({origin}), {} on time, seed {}\n\n",
-        options.path,
+        "{}; deadline {} ms ({origin}), {} on time, seed {}",
         messages(&options),
         millis(options.deadline),
         percent(options.on_time),
         options.seed
     );
-    output::print(&(heading + &report::table(&report)))?;
+    let heading = [options.path.to_string(), heading].map(|text| output::wrapped(&text, ""));
+    let table = output::table(&report::rows(&report));
+    output::print(&format!("{}\n{table}", heading.concat()))?;
     let sent: u64 = report.policies.iter().map(|summary| summary.messages).sum();
     let rate = sent as f64 / took.as_secs_f64();
     output::note(&format!(

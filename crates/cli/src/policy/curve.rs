@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::failure::Failure;
 use crate::output::OutputFile;
 use crate::progress::Progress;
-use crate::{output, values};
+use crate::{output, terminal, values};
 
 /// Plot what a policy costs over a range of losses, beside the oracle p / (1 - p) that knows all losses beforehand.
 #[derive(clap::Args)]
@@ -99,7 +99,8 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
     if args.json {
         output::print_json(&curves)
     } else {
-        output::print(&chart.text(78, 26))
+        let width = terminal::width().map_or(78, |width| width.saturating_sub(8).min(78));
+        output::print(&chart.text(width, 26))
     }
 }
 

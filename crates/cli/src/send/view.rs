@@ -8,6 +8,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use super::tally::Tally;
 use crate::output;
 use crate::scoreboard::{count, percent};
+use crate::terminal;
 
 /// Time between two lines where nothing is redrawn.
 const LINE_EVERY: Duration = Duration::from_secs(10);
@@ -47,7 +48,7 @@ impl View {
         match &self.bar {
             Some(bar) => {
                 bar.set_position(tally.resolved());
-                bar.set_message(line(tally));
+                bar.set_message(terminal::cut(&line(tally), 0));
                 self.next = now + DRAW_EVERY;
             }
             None => {

@@ -11,6 +11,7 @@ use super::print_line;
 use crate::failure::Failure;
 use crate::output;
 use crate::scoreboard::count;
+use crate::terminal;
 
 /// Most sessions that are shown, so that they fit a terminal.
 const SHOWN: usize = 16;
@@ -99,7 +100,7 @@ impl View {
             }
         }
         if let Some(bar) = &self.bar {
-            bar.set_message(live(guests, self.messages_then));
+            bar.set_message(terminal::cut(&live(guests, self.messages_then), 0));
             bar.tick();
         }
         self.messages_then = guests.messages();

@@ -23,7 +23,7 @@ pub use line_chart::{LineChart, Scale, Unit};
 pub use page::{html, standalone_svg};
 pub use scatter::Scatter;
 pub use svg::{escape, measured};
-pub use terminal::table;
+pub use terminal::rows;
 
 /// What a page shows besides the numbers of its [`Report`](crate::stats::Report).
 #[derive(Debug, Clone, Default)]

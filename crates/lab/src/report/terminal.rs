@@ -60,37 +60,14 @@ fn bare(share: f64) -> String {
     measured(share).trim_end_matches(" %").to_owned()
 }
 
-/// The report as aligned columns; `never` is a quantile that falls among messages that did not arrive.
-pub fn table(report: &Report) -> String {
-    let rows: Vec<[String; COLUMNS.len()]> = report
-        .policies
-        .iter()
-        .map(|summary| COLUMNS.map(|(_, cell)| printable(&cell(summary))))
-        .chain(report.floors.as_ref().map(floor_row))
-        .collect();
-    let widths: Vec<usize> = (0..COLUMNS.len())
-        .map(|i| {
-            let cells = rows.iter().map(|row| row[i].chars().count());
-            cells.fold(COLUMNS[i].0.chars().count(), usize::max)
-        })
-        .collect();
-    let mut text = String::new();
+/// The report as headings and rows of cells; `never` is a quantile that falls among messages that did not arrive.
+pub fn rows(report: &Report) -> Vec<Vec<String>> {
     let headings = COLUMNS.map(|(heading, _)| heading.to_owned());
-    for row in std::iter::once(&headings).chain(&rows) {
-        let mut line = String::new();
-        for (i, cell) in row.iter().enumerate() {
-            // Names to the left, numbers to the right.
-            let width = widths[i];
-            line += &if i == 0 {
-                format!("{cell:<width$}")
-            } else {
-                format!("  {cell:>width$}")
-            };
-        }
-        text += line.trim_end();
-        text.push('\n');
-    }
-    text
+    let policies = report.policies.iter();
+    let policies = policies.map(|summary| COLUMNS.map(|(_, cell)| printable(&cell(summary))));
+    let rows = std::iter::once(headings).chain(policies);
+    let rows = rows.chain(report.floors.as_ref().map(floor_row));
+    rows.map(|cells| cells.to_vec()).collect()
 }
 
 /// Names come from outside; control characters would steer the terminal.

@@ -13,9 +13,15 @@ use super::{Explanation, parts, seen};
 use crate::failure::Failure;
 use crate::lab::measure::{self, millis};
 use crate::output::{self, dash, headed};
+use crate::terminal;
 
 /// Decisions that are shown come about this often at least; JSON has all.
 const SHOWN: f64 = 1e-4;
+
+/// Columns of the plot, labels that stand out at its right edge aside.
+fn plot_width() -> usize {
+    terminal::width().map_or(96, |width| width.saturating_sub(8).min(96))
+}
 
 /// Prints all of it, with the plot.
 pub(super) fn text(explanation: &Explanation, explained: &Decisions) -> Result<(), Failure> {
@@ -33,13 +39,14 @@ pub(super) fn text(explanation: &Explanation, explained: &Decisions) -> Result<(
         text += &output::table(&decisions(explained));
         text += &output::wrapped(reason(explanation, explained), "");
         text.push('\n');
-        text += &timeline(explanation).text(96, 18);
+        text += &timeline(explanation).text(plot_width(), 18);
     }
     text += "\nWhat each part buys\n";
     text += &output::table(&parts::table(explanation));
     text.push('\n');
     for row in &parts::legend(explanation)[1..] {
-        text += &format!("{:<20}{}\n", row[0], row[1]);
+        let does = output::wrapped(&row[1], "                    ");
+        text += &format!("{:<20}{does}", row[0]);
     }
     output::print(&text)
 }
