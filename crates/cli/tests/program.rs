@@ -114,7 +114,8 @@ fn a_policy_is_explained() {
     let output = punctual(&format!("policy explain {path} {files}"));
     let text = String::from_utf8(output.stdout).expect("text");
     for part in [
-        "What is sent when",
+        "What is sent when, and why: one message more",
+        "whole runs, 2000 messages each",
         "a miss is worth",
         "without spacing",
         "what no sender beats",

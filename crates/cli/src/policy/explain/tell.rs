@@ -18,6 +18,17 @@ use crate::terminal;
 /// Decisions that are shown come about this often at least; JSON has all.
 const SHOWN: f64 = 1e-4;
 
+/// What the first table and the plot are of.
+const ONE_MESSAGE: &str = "What is sent when, and why: one message more, after the run";
+
+/// What the second table is of.
+fn whole_runs(explanation: &Explanation) -> String {
+    format!(
+        "What each part buys: whole runs, {} messages each, from the first on",
+        explanation.options.messages
+    )
+}
+
 /// Columns of the plot, labels that stand out at its right edge aside.
 fn plot_width() -> usize {
     terminal::width().map_or(96, |width| width.saturating_sub(8).min(96))
@@ -35,13 +46,13 @@ pub(super) fn text(explanation: &Explanation, explained: &Decisions) -> Result<(
     if explained.steps.is_empty() {
         text += "No decision: nothing that is sent can be in time.\n";
     } else {
-        text += "What is sent when, and why\n";
+        text += &output::wrapped(ONE_MESSAGE, "");
         text += &output::table(&decisions(explained));
         text += &output::wrapped(reason(explanation, explained), "");
         text.push('\n');
         text += &timeline(explanation).text(plot_width(), 18);
     }
-    text += "\nWhat each part buys\n";
+    text += &format!("\n{}", output::wrapped(&whole_runs(explanation), ""));
     text += &output::table(&parts::table(explanation));
     text.push('\n');
     for row in &parts::legend(explanation)[1..] {
@@ -98,9 +109,9 @@ pub(super) fn html(explanation: &Explanation, explained: &Decisions) -> String {
         on_time_target: Some(options.on_time),
         charts: vec![timeline(explanation)],
         tables: vec![
-            table("What is sent when, and why", decisions(explained)),
+            table(ONE_MESSAGE, decisions(explained)),
             table("Seen of the path", seen::table(&explained.first)),
-            table("What each part buys", parts::table(explanation)),
+            table(&whole_runs(explanation), parts::table(explanation)),
             table("The runs", parts::legend(explanation)),
         ],
         charts_lead: true,
@@ -197,9 +208,9 @@ fn timeline(explanation: &Explanation) -> LineChart {
         marks.push((last_ms, "last in time".to_owned()));
     }
     LineChart {
-        title: "Redundancy by time".to_owned(),
+        title: "Redundancy by time: one message more, after the run".to_owned(),
         caption: "Expected symbols beyond a message's own that have been sent, by the time since the first. A step is a round; a slope is a flight \
-                  that is spread."
+                  that is spread. The table of whole runs has other shares: while a policy learns the path it sends more or less than then."
             .to_owned(),
         x_label: "ms since the first symbol".to_owned(),
         y_label: "redundancy".to_owned(),
