@@ -20,12 +20,11 @@ const ROWS: [Row; 13] = [
         format!("{}..{high}", low.trim_end_matches(" %"))
     }),
     ("  predicted", |s| {
-        s.predicted_late_share
-            .map_or_else(|| "-".to_owned(), percent)
+        s.predicted_late_share.map_or_else(output::dash, percent)
     }),
     ("recovery overhead", |s| percent(s.recovery_overhead)),
     ("encapsulation overhead", |s| {
-        percent(s.encapsulation_overhead)
+        s.encapsulation_overhead.map_or_else(output::dash, percent)
     }),
     ("messages", |s| count(s.messages)),
     ("  lost", |s| count(s.lost_messages)),

@@ -72,7 +72,7 @@ pub(crate) struct Args {
     /// Print one JSON object: `settings` (among them `delivery`, `refused_messages`: not accepted since too much was under way,
     /// `superseded_messages`: a newer one took their place; neither are in any other figure), and `policies`, a list of one {`policy`, `messages`, `latency_ms` {`p50`, `p95`, `p99`,
     /// `p99_5`, `p99_9`, `max`; null: never}, `late_share`, `late_share_95` [low, high], `predicted_late_share`,
-    /// `recovery_overhead`, `encapsulation_overhead`, `lost_messages`, `seed`}.
+    /// `recovery_overhead`, `encapsulation_overhead` (null: of no bytes), `lost_messages`, `seed`}.
     #[arg(long)]
     json: bool,
 }

@@ -199,7 +199,7 @@ fn what_never_arrives_is_in_the_interval() {
     );
     // What sessions had counted went with them: -100 % of redundancy, where all of them had ended.
     let everything_counts =
-        summary.recovery_overhead > -0.9 && summary.encapsulation_overhead > 0.0;
+        summary.recovery_overhead > -0.9 && summary.encapsulation_overhead > Some(0.0);
     assert!(everything_counts, "{summary:?}");
 }
 

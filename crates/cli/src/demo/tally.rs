@@ -154,9 +154,9 @@ impl Totals {
         }
     }
 
-    /// Bytes of headers and tags, as a share of the messages' bytes.
-    pub(crate) fn encapsulation_overhead(&self) -> f64 {
-        self.encapsulation_bytes / self.message_bytes.max(1.0)
+    /// Bytes of headers and tags, as a share of the messages' bytes; `None` when those had none.
+    pub(crate) fn encapsulation_overhead(&self) -> Option<f64> {
+        (self.message_bytes > 0.0).then(|| self.encapsulation_bytes / self.message_bytes)
     }
 }
 

@@ -252,6 +252,8 @@ mod tests {
         assert_eq!((tally.sent(), tally.superseded()), (5, 1));
         let summary = tally.summary(PolicyKind::Exact, None);
         assert_eq!((summary.messages, summary.lost_messages), (4, 2));
+        // Messages of no bytes were said to have 17,700 % of headers.
+        assert_eq!(summary.encapsulation_overhead, None);
         assert!((summary.late_share - 0.75).abs() < 1e-12);
         assert_eq!(summary.latency_ms.max, Some(200.0));
         assert_eq!(tally.notes().len(), 5);

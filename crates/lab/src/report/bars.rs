@@ -1,7 +1,7 @@
 //! Policies beside each other: how many messages were late, and what it cost.
 
 use super::Figures;
-use super::svg::{Axis, COLOURS, Picture, measured, percent, text_width};
+use super::svg::{Axis, COLOURS, Picture, measured, optional, percent, text_width};
 use crate::stats::{Report, Summary};
 
 const WIDTH: f64 = 860.0;
@@ -124,7 +124,8 @@ pub(super) fn overheads(report: &Report) -> String {
     let height = 74.0 + ROW * report.policies.len() as f64;
     let mut picture = Picture::new(WIDTH, height, "Overhead of each policy");
     let (left, top, bottom) = (left(report), 26.0, height - 46.0);
-    let total = |policy: &Summary| policy.recovery_overhead + policy.encapsulation_overhead;
+    let headers = |policy: &Summary| policy.encapsulation_overhead.unwrap_or(0.0);
+    let total = |policy: &Summary| policy.recovery_overhead + headers(policy);
     let high = report.policies.iter().map(total).fold(0.01, f64::max) * 1.05;
     let x = Axis {
         values: (0.0, high),
@@ -162,7 +163,7 @@ pub(super) fn overheads(report: &Report) -> String {
         let middle = x.place(policy.recovery_overhead);
         let end = x.place(total(policy));
         let recovery = measured(policy.recovery_overhead);
-        let headers = measured(policy.encapsulation_overhead);
+        let headers = optional(policy.encapsulation_overhead);
         picture.rect(
             "bar f0",
             (left, y - 9.0),

@@ -229,6 +229,11 @@ pub fn measured(share: f64) -> String {
     format!("{:.digits$} %", share * 100.0)
 }
 
+/// The same; `-` where there is none.
+pub(super) fn optional(share: Option<f64>) -> String {
+    share.map_or_else(|| "-".to_owned(), measured)
+}
+
 fn percent_digits(share: f64) -> usize {
     match (share * 100.0).abs() {
         p if p == 0.0 || p >= 100.0 => 0,

@@ -1,7 +1,7 @@
 //! Tables and plots for a terminal.
 
 use super::line_chart::LineChart;
-use super::svg::{count, measured, millis};
+use super::svg::{count, measured, millis, optional};
 use crate::genie::Floors;
 use crate::stats::{Interval, Report, Summary};
 
@@ -21,15 +21,12 @@ pub(super) const COLUMNS: [Column; 12] = [
     ("late [95 %]", |s| {
         with_interval(s.late_share, s.late_share_95)
     }),
-    ("predicted", |s| {
-        s.predicted_late_share
-            .map_or_else(|| "-".to_owned(), measured)
-    }),
+    ("predicted", |s| optional(s.predicted_late_share)),
     ("recovery + headers", |s| {
         format!(
             "{} + {}",
             measured(s.recovery_overhead),
-            measured(s.encapsulation_overhead)
+            optional(s.encapsulation_overhead)
         )
     }),
     ("lost", |s| count(s.lost_messages)),
@@ -40,9 +37,7 @@ pub(super) fn floor_row(floors: &Floors) -> [String; COLUMNS.len()] {
     COLUMNS.map(|(heading, _)| match heading {
         "policy" => "floor".to_owned(),
         "late [95 %]" => with_interval(floors.late_share, floors.late_share_95),
-        "recovery + headers" => floors
-            .recovery_overhead
-            .map_or_else(|| "-".to_owned(), measured),
+        "recovery + headers" => optional(floors.recovery_overhead),
         _ => String::new(),
     })
 }

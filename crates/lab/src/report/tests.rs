@@ -36,7 +36,7 @@ fn summary(policy: &str, latencies: &Latencies, recovery: f64, predicted: Option
         late_share_95: wilson(late, latencies.messages()),
         predicted_late_share: predicted,
         recovery_overhead: recovery,
-        encapsulation_overhead: 0.046,
+        encapsulation_overhead: Some(0.046),
         lost_messages: latencies.lost(),
         seed: 7,
     }

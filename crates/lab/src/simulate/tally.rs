@@ -154,7 +154,8 @@ impl Tally {
             late_share_95: share_interval(&clusters, options.seed),
             predicted_late_share: Some(total.predicted_misses / total.promised.max(1.0)),
             recovery_overhead: total.recovery_overhead(),
-            encapsulation_overhead: total.encapsulation_bytes / total.message_bytes.max(1.0),
+            encapsulation_overhead: (total.message_bytes > 0.0)
+                .then(|| total.encapsulation_bytes / total.message_bytes),
             lost_messages: lost,
             seed: options.seed,
         };

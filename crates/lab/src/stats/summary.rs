@@ -39,8 +39,8 @@ pub struct Summary {
     pub predicted_late_share: Option<f64>,
     /// Symbols sent beyond those needed, as a share of those needed.
     pub recovery_overhead: f64,
-    /// Bytes of headers and tags, as a share of the messages' bytes.
-    pub encapsulation_overhead: f64,
+    /// Bytes of headers and tags, as a share of the messages' bytes; None when those had none.
+    pub encapsulation_overhead: Option<f64>,
     /// Messages that never arrived.
     pub lost_messages: u64,
     /// The seed that repeats the run.

@@ -157,7 +157,7 @@ fn summaries_have_exactly_the_documented_fields() {
         },
         predicted_late_share: Some(0.0011),
         recovery_overhead: 0.04,
-        encapsulation_overhead: 0.1,
+        encapsulation_overhead: Some(0.1),
         lost_messages: 0,
         seed: 7,
     };
