@@ -56,6 +56,11 @@ fn the_paper_s_example_is_solved() {
         serde_json::json!([[1, 2, 3, 4], [2, 3, 4, 5]])
     );
     assert!(found.get("mixture").is_none());
+    for (loss, late) in [("0", "late: 0 %\n"), ("0.02", "late: 0.0")] {
+        let output = punctual(&format!("policy solve --loss {loss} --policy pangolin"));
+        let text = String::from_utf8(output.stdout).expect("text");
+        assert!(text.contains(late) && !text.contains("e-"), "{text}");
+    }
 }
 
 #[test]

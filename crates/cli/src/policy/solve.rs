@@ -5,7 +5,7 @@ use punctual_policy::solve::{Mixed, Problem, Solution, solve};
 use serde::Serialize;
 
 use crate::failure::Failure;
-use crate::{output, values};
+use crate::{output, scoreboard, values};
 
 /// Solve one problem: how many symbols to send in each round, for each number of symbols still needed.
 #[derive(clap::Args)]
@@ -93,15 +93,16 @@ fn text(policy: PolicyKind, problem: &Problem, solution: &Solution) -> String {
     let k = f64::from(problem.source_symbols);
     let percent = |symbols: f64| (symbols / k - 1.0) * 100.0;
     let mut text = format!(
-        "{policy}: {:.4} symbols for {} ({:.2} % more; knowing all losses beforehand {:.2} %), late with probability {:.3e}\n",
+        "{policy}: {:.4} symbols for {} ({:.2} % more; knowing all losses beforehand {:.2} %), late: {}\n",
         solution.expected_symbols,
         problem.source_symbols,
         percent(solution.expected_symbols),
         percent(problem.oracle_symbols()),
-        solution.miss_probability,
+        scoreboard::percent(solution.miss_probability),
     );
     if solution.miss_probability > problem.miss_target * (1.0 + 1e-9) {
-        text += &format!("the target of {} is not met\n", problem.miss_target);
+        let target = scoreboard::percent(problem.miss_target);
+        text += &format!("the target of {target} is not met\n");
     }
     for part in &solution.mixture {
         if solution.mixture.len() > 1 {
