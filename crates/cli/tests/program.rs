@@ -397,6 +397,8 @@ fn bad_flags_are_refused_in_one_sentence() {
             "lab simulate --report /no/such/folder/report.html",
             "choose another file",
         ),
+        ("lab simulate --reorder-ms 30", "say with --reorder"),
+        ("lab simulate --queue-kib 9", "say with --rate-mbit"),
         ("lab replay", "--trace"),
         ("token --key /no/such/key --out /tmp/none", "--new-key"),
         ("send punctual://localhost:1", "#KEY"),

@@ -176,7 +176,7 @@ impl Place {
             None => NamedNetwork::alike("chosen".to_owned(), self.path.path()?),
             Some(name) => networks::by_name(name)?,
         };
-        network.path = self.additions.apply(network.path);
+        network.path = self.additions.apply(network.path)?;
         network.mtu = self.mtu.unwrap_or(network.mtu);
         Ok(network)
     }

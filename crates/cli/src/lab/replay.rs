@@ -72,7 +72,7 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
     }
     args.additions.add_settings(&mut settings);
     let network = Network {
-        path: args.additions.apply(path),
+        path: args.additions.apply(path)?,
         deadline: Deadline::TwiceMedianRtt,
         settings,
     };

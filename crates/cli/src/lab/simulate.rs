@@ -93,7 +93,7 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
         false => Deadline::Default(Duration::from_millis(400)),
     };
     let mut network = Network {
-        path: args.additions.apply(path),
+        path: args.additions.apply(path)?,
         deadline,
         settings: args.path.settings(),
     };

@@ -127,7 +127,7 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
 
 impl Args {
     fn options(&self) -> Result<(SimulateOptions, &'static str), Failure> {
-        let path = self.additions.apply(self.network()?);
+        let path = self.additions.apply(self.network()?)?;
         path.check().map_err(Failure::bad_input)?;
         let promise = &self.promise;
         let (deadline, origin) = deadline(promise.deadline_ms, Deadline::TwiceMedianRtt, &path);
