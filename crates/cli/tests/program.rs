@@ -271,6 +271,15 @@ fn a_scenario_is_played_as_its_file_says() {
     refused(&format!("{play} --loss 0.1"), "--loss");
     refused(&format!("{play} --policy exact"), "--policy");
     refused(&format!("{play} --seeds 0"), "--seeds");
+    let last = u64::MAX;
+    refused(
+        &format!("{play} --seeds 2 --seed {last}"),
+        "beyond the largest",
+    );
+    assert_eq!(
+        json(&format!("{play} --seed {last} --json"))["seeds"][0],
+        last
+    );
     refused("lab simulate --seeds 2", "--scenario");
     refused(
         "lab simulate --scenario /no/such/file.toml",

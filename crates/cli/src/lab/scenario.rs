@@ -1,6 +1,6 @@
 //! `punctual lab simulate --scenario`: several streams in many sessions, from a file. `lab emulate` plays and tells by this, too.
 
-use std::ops::Range;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -54,13 +54,10 @@ pub(super) fn simulate(options: &Options<'_>) -> Result<(), Failure> {
     let scenario = Scenario::open(options.file).map_err(Failure::bad_input)?;
     let begin = Instant::now();
     let first = options.seed.unwrap_or(scenario.seed);
-    let outcome = watched(
-        &scenario,
-        first,
-        options.seeds,
-        options.json,
-        |seeds, progress| run(&scenario, seeds, progress),
-    );
+    let seeds = seeds(first, options.seeds)?;
+    let outcome = watched(&scenario, seeds, options.json, |seeds, progress| {
+        run(&scenario, seeds, progress)
+    });
     let outcome = outcome.map_err(Failure::bad_input)?;
     let place = Place {
         words: "virtual time",
@@ -104,19 +101,26 @@ pub(super) fn tell(
     }
 }
 
-/// Plays seeds from the first on by `play`, with a bar.
+/// So many seeds, one after the other; at least one.
+pub(super) fn seeds(first: u64, count: u64) -> Result<RangeInclusive<u64>, Failure> {
+    let last = first.checked_add(count.saturating_sub(1));
+    last.map(|last| first..=last).ok_or_else(|| {
+        Failure::bad_input(format_args!(
+            "--seeds {count} from seed {first} on goes beyond the largest, {}: begin with a smaller --seed",
+            u64::MAX
+        ))
+    })
+}
+
+/// Plays seeds by `play`, with a bar.
 pub(super) fn watched<T>(
     scenario: &Scenario,
-    first: u64,
-    count: u64,
+    seeds: RangeInclusive<u64>,
     json: bool,
-    play: impl FnOnce(Seeds, &mut dyn FnMut(punctual_lab::scenario::Progress)) -> T,
+    play: impl FnOnce(RangeInclusive<u64>, &mut dyn FnMut(punctual_lab::scenario::Progress)) -> T,
 ) -> T {
-    let seeds = Seeds {
-        first,
-        more: 0..count,
-    };
     let whole_ms = scenario.duration.as_millis() as u64;
+    let count = seeds.end() - seeds.start() + 1;
     let progress = Progress::new(count * whole_ms, json);
     let played = play(seeds, &mut |at| {
         let done = at.run as u64 * whole_ms + at.at.as_millis() as u64;
@@ -124,20 +128,6 @@ pub(super) fn watched<T>(
     });
     progress.clear();
     played
-}
-
-/// Seeds one after the other; after the largest comes 0.
-pub(super) struct Seeds {
-    first: u64,
-    more: Range<u64>,
-}
-
-impl Iterator for Seeds {
-    type Item = u64;
-
-    fn next(&mut self) -> Option<u64> {
-        self.more.next().map(|more| self.first.wrapping_add(more))
-    }
 }
 
 /// What goes to a terminal.

@@ -65,10 +65,11 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
             "--drops and --pcap are of one run: leave --seeds out",
         ));
     }
+    let first = args.seed.unwrap_or(scenario.seed);
+    let seeds = scenario::seeds(first, args.seeds)?;
     let privilege = emulator::acquire_privilege().map_err(Failure::bad_input)?;
     let mut notes = args.notes()?;
     interrupt::watch();
-    let first = args.seed.unwrap_or(scenario.seed);
     if scenario.streams.is_empty() {
         return hold::hold(&scenario, first, notes, privilege, args.json);
     }
@@ -77,27 +78,21 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     descriptors::ask_for(scenario.sessions.saturating_add(4 * rivals));
     let mut ends = Vec::new();
     let (mut attempt, mut again) = (0, 0);
-    let outcome = scenario::watched(
-        &scenario,
-        first,
-        args.seeds,
-        args.json,
-        |seeds, progress| {
-            let open = |seed| Sockets::open(&scenario, seed, std::mem::take(&mut notes));
-            let close = |venue: Sockets| {
-                let ended = venue.close()?;
-                attempt += 1;
-                if !ended.is_held() && attempt < args.attempts {
-                    again += 1;
-                    return Ok(Ending::Again);
-                }
-                attempt = 0;
-                ends.push(ended);
-                Ok(Ending::Counts)
-            };
-            run_at(&scenario, seeds, open, close, progress)
-        },
-    );
+    let outcome = scenario::watched(&scenario, seeds, args.json, |seeds, progress| {
+        let open = |seed| Sockets::open(&scenario, seed, std::mem::take(&mut notes));
+        let close = |venue: Sockets| {
+            let ended = venue.close()?;
+            attempt += 1;
+            if !ended.is_held() && attempt < args.attempts {
+                again += 1;
+                return Ok(Ending::Again);
+            }
+            attempt = 0;
+            ends.push(ended);
+            Ok(Ending::Counts)
+        };
+        run_at(&scenario, seeds, open, close, progress)
+    });
     let outcome = outcome.map_err(|error| error.of_venue().unwrap_or_else(Failure::bad_input))?;
     let place = place(&outcome, &ends, again);
     scenario::tell(&scenario, &outcome, &place, page, args.json)
