@@ -21,6 +21,7 @@ pub(super) struct Tally {
     open: BTreeMap<MessageId, usize>,
     /// What became of each message, in the order of sending.
     fates: Vec<Fate>,
+    on_time: u64,
     late_count: u64,
     dropped: u64,
     superseded: u64,
@@ -56,6 +57,7 @@ impl Tally {
         };
         let (latency, bound) = match outcome {
             Outcome::OnTime { latency, bound } => {
+                self.on_time += 1;
                 self.fates[place] = Fate::OnTime;
                 (latency, bound)
             }
@@ -106,6 +108,11 @@ impl Tally {
 
     pub(super) fn resolved(&self) -> u64 {
         self.sent() - self.outstanding()
+    }
+
+    /// Messages known to be on time.
+    pub(super) const fn on_time(&self) -> u64 {
+        self.on_time
     }
 
     /// Messages known to be late.

@@ -66,20 +66,53 @@ impl View {
     }
 }
 
+/// What is known of the messages sent so far, by their outcomes: those add up. Latencies are of the messages that arrived.
 fn line(tally: &Tally) -> String {
-    let share = tally.late() as f64 / tally.resolved().max(1) as f64;
+    let known = tally.on_time() + tally.late();
+    let share = tally.late() as f64 / known.max(1) as f64;
+    let superseded = match tally.superseded() {
+        0 => String::new(),
+        superseded => format!(", {} superseded", count(superseded)),
+    };
     let quantile = |quantile| {
         tally
             .quantile_ms(quantile)
             .map_or_else(|| "-".to_owned(), |ms| format!("{ms:.1}"))
     };
     format!(
-        "{} done, {} under way, {} late ({}); p50 {} p99 {} ms",
-        count(tally.resolved()),
-        count(tally.outstanding()),
+        "{} sent: {} late ({}), {} on time{superseded}, {} waiting; p50 {} p99 {} ms",
+        count(tally.sent()),
         count(tally.late()),
         percent(share),
+        count(tally.on_time()),
+        count(tally.outstanding()),
         quantile(0.5),
         quantile(0.99)
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use punctual::{MessageId, MissReason, Outcome};
+
+    use super::*;
+
+    /// Goal: a reader can tell what is counted.   Method: one message of each fate; the counts add up to those sent.
+    #[test]
+    fn the_line_says_what_it_counts() {
+        let mut tally = Tally::default();
+        assert_eq!(
+            line(&tally),
+            "0 sent: 0 late (0 %), 0 on time, 0 waiting; p50 - p99 - ms"
+        );
+        (0..4).for_each(|id| tally.on_sent(MessageId(id)));
+        let (latency, bound) = (Duration::from_millis(20), Duration::ZERO);
+        tally.on_outcome(MessageId(0), Outcome::OnTime { latency, bound });
+        let why = MissReason::Loss;
+        tally.on_outcome(MessageId(1), Outcome::Dropped { why });
+        tally.on_outcome(MessageId(2), Outcome::Superseded);
+        let expected =
+            "4 sent: 1 late (50.0 %), 1 on time, 1 superseded, 1 waiting; p50 20.0 p99 20.0 ms";
+        assert_eq!(line(&tally), expected);
+    }
 }
