@@ -176,6 +176,37 @@ impl OutputFile {
     }
 }
 
+/// Refuses flags that name the same file: what is written last would be all that is left. (Pipes and devices take both.)
+pub(crate) fn check_distinct(flags: &[(&str, Option<&PathBuf>)]) -> Result<(), Failure> {
+    let files = flags
+        .iter()
+        .filter_map(|(flag, path)| Some((*flag, resolved((*path)?))));
+    let files: Vec<(&str, PathBuf)> = files.collect();
+    for (place, (flag, file)) in files.iter().enumerate() {
+        let earlier = files[..place].iter().find(|(_, other)| other == file);
+        if let Some((other, _)) = earlier.filter(|_| file.is_file() || !file.exists()) {
+            return Err(Failure::bad_input(format_args!(
+                "{other} and {flag} both name {}; choose another file for one of them",
+                file.display()
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// The file that a path leads to, also when it is not there yet.
+fn resolved(path: &Path) -> PathBuf {
+    let folder = path
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty());
+    let there = || {
+        let folder = fs::canonicalize(folder.unwrap_or_else(|| Path::new("."))).ok()?;
+        Some(folder.join(path.file_name()?))
+    };
+    let file = fs::canonicalize(path).ok().or_else(there);
+    file.unwrap_or_else(|| path.to_owned())
+}
+
 /// A remark on standard error.
 pub(crate) fn note(text: &str) {
     // When standard error is gone, nobody wants to know.

@@ -111,6 +111,36 @@ fn curves_are_drawn_and_written() {
     let _ = (fs::remove_file(html), fs::remove_file(svg));
 }
 
+/// One file for two outputs held the second, and one for a recording and a page the page.
+#[test]
+fn a_file_is_written_once_and_never_over_the_input() {
+    let file = scratch("once.csv");
+    let recording = "time_s,rtt_ms\n0,40\n0.1,41\n";
+    fs::write(&file, recording).expect("temporary files can be written");
+    let name = file.display();
+    let other = format!(
+        "{}/./once-{}",
+        env::temp_dir().display(),
+        std::process::id()
+    );
+    let same = other.replace("/./", "/");
+    for arguments in [
+        format!("policy curve --points 2 --html {same} --svg {other}"),
+        format!("policy explain --messages 10 --html {same} --svg {other}"),
+        format!("lab replay --trace {name} --report {name}"),
+        format!("lab simulate --scenario {name} --report {name}"),
+        format!("policy explain --trace {name} --svg {name}"),
+        format!("demo --trace {name} --report {name}"),
+    ] {
+        refused(&arguments, "both name");
+    }
+    assert!(!PathBuf::from(same).exists());
+    assert_eq!(fs::read_to_string(&file).expect("still there"), recording);
+    let devices = punctual("policy curve --points 2 --html /dev/null --svg /dev/null");
+    assert!(devices.status.success());
+    let _ = fs::remove_file(file);
+}
+
 #[test]
 fn a_policy_is_explained() {
     let (html, svg) = (scratch("why.html"), scratch("why.svg"));

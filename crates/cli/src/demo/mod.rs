@@ -92,6 +92,10 @@ pub(crate) struct Args {
 /// Runs the command.
 pub(crate) fn run(args: Args) -> Result<(), Failure> {
     let settings = Settings::of(&args)?;
+    output::check_distinct(&[
+        ("--trace", args.trace.as_ref()),
+        ("--report", args.report.as_ref()),
+    ])?;
     let page = OutputFile::open_if(args.report.as_ref())?;
     interrupt::watch();
     crate::descriptors::ask_for(settings.clients);

@@ -11,6 +11,7 @@ use super::measure::{self, Network};
 use super::network::Additions;
 use super::workload::{Deadline, Workload};
 use crate::failure::Failure;
+use crate::output;
 use crate::values;
 
 /// Send messages over a recorded network, and see how each policy fares.
@@ -54,6 +55,10 @@ struct Recorded {
 
 /// Runs the command.
 pub(crate) fn run(args: Args) -> Result<(), Failure> {
+    output::check_distinct(&[
+        ("--trace", Some(&args.recorded.trace)),
+        ("--report", args.workload.report.as_ref()),
+    ])?;
     let trace = read(&args.recorded.trace)?;
     let options = args.recorded.options(&trace);
     let path = args.recorded.path(&trace, &options)?;

@@ -50,6 +50,8 @@ struct Numbers<'a> {
 
 /// Plays the file's scenario in virtual time, and prints and writes what came of it.
 pub(super) fn simulate(options: &Options<'_>) -> Result<(), Failure> {
+    let file = options.file.to_owned();
+    output::check_distinct(&[("--scenario", Some(&file)), ("--report", options.report)])?;
     let page = OutputFile::open_if(options.report)?;
     let scenario = Scenario::open(options.file).map_err(Failure::bad_input)?;
     let begin = Instant::now();

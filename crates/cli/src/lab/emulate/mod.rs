@@ -17,7 +17,7 @@ use super::{networks, packets};
 use crate::descriptors;
 use crate::failure::Failure;
 use crate::interrupt;
-use crate::output::OutputFile;
+use crate::output::{self, OutputFile};
 use sockets::{Ended, Notes, Sockets};
 
 /// Play a scenario file on the real kernel: real sockets, in real time, on an emulated network.
@@ -58,6 +58,11 @@ pub(crate) struct Args {
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let scenario = Scenario::open(&args.scenario).map_err(Failure::bad_input)?;
+    output::check_distinct(&[
+        ("SCENARIO.toml", Some(&args.scenario)),
+        ("--drops", args.drops.as_ref()),
+        ("--report", args.report.as_ref()),
+    ])?;
     let page = OutputFile::open_if(args.report.as_ref())?;
     let is_noted = args.drops.is_some() || args.pcap.is_some();
     if is_noted && args.seeds > 1 {

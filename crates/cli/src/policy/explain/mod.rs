@@ -19,7 +19,7 @@ use serde_json::{Map, Value, json};
 
 use crate::failure::Failure;
 use crate::lab::{Additions, Deadline, PathArgs, deadline, measure};
-use crate::output::OutputFile;
+use crate::output::{self, OutputFile};
 use crate::values;
 use decisions::Decisions;
 
@@ -104,6 +104,11 @@ struct Explanation {
 
 /// Runs the command.
 pub(crate) fn run(args: Args) -> Result<(), Failure> {
+    output::check_distinct(&[
+        ("--html", args.html.as_ref()),
+        ("--svg", args.svg.as_ref()),
+        ("--trace", args.trace.as_ref()),
+    ])?;
     let html = OutputFile::open_if(args.html.as_ref())?;
     let svg = OutputFile::open_if(args.svg.as_ref())?;
     let explanation = Explanation::of(&args)?;
