@@ -40,6 +40,27 @@ fn what_needs_no_network_agrees() {
 }
 
 #[test]
+fn lists_are_for_people_and_for_programs() {
+    let json = |arguments: &str| -> Value {
+        let output = punctual(&format!("{arguments} --json"));
+        assert!(output.status.success(), "{output:?}");
+        serde_json::from_slice(&output.stdout).expect("--json prints one object")
+    };
+    let list = &json("lab reproduce list")["list"];
+    assert_eq!(list[0]["names"][0], "pangolin-figure-2", "{list}");
+    let arms = &json("lab scorecard --arms help")["arms"];
+    assert_eq!(arms[0]["arm"], "punctual");
+    assert!(arms[0]["missing"].is_null(), "{arms}");
+    let text = punctual("lab scorecard --arms help").stdout;
+    let text = String::from_utf8(text).expect("text");
+    assert!(
+        text.starts_with("punctual\n") && text.contains("\ntcp-cubic\n"),
+        "{text}"
+    );
+    assert!(text.contains("Any policy"), "{text}");
+}
+
+#[test]
 fn wrong_names_are_told() {
     for (name, words) in [("table-99", "pangolin-table-1"), ("tablet", "there is no")] {
         let output = punctual(&format!("lab reproduce {name}"));

@@ -4,6 +4,7 @@ mod punctual;
 
 use punctual_lab::arm::{Arm, ArmError, Tcp};
 use punctual_policy::PolicyKind;
+use serde::Serialize;
 
 pub(super) use self::punctual::Tuning;
 use crate::failure::Failure;
@@ -40,6 +41,37 @@ pub(super) fn names() -> Vec<&'static str> {
         .chain(RIVALS)
         .chain(PROGRAMS)
         .collect()
+}
+
+/// Stands for a list of the arms, instead of a contest.
+pub(super) const HELP: &str = "help";
+
+/// An arm that can be asked for.
+#[derive(Serialize)]
+pub(super) struct Listed {
+    arm: &'static str,
+    /// What it takes to have it; None (null) when it is there.
+    missing: Option<String>,
+}
+
+/// All arms, in the order of tables.
+pub(super) fn list() -> Vec<Listed> {
+    let one = |arm| Listed {
+        arm,
+        missing: rival(arm).err().map(|error| error.to_string()),
+    };
+    names().into_iter().map(one).collect()
+}
+
+/// The list for people.
+pub(super) fn list_text() -> String {
+    let all = list().into_iter();
+    // Why one is missing begins with its name.
+    let lines = all.map(|listed| listed.missing.unwrap_or_else(|| listed.arm.to_owned()) + "\n");
+    let lines: String = lines.collect();
+    format!(
+        "{lines}\n{ALL}: every one that is there. Any policy is an arm, too: Punctual with it.\n"
+    )
 }
 
 /// A list of names without `all`, which stands for every one that is installed.

@@ -12,6 +12,7 @@ use std::path::PathBuf;
 
 use punctual_lab::emulator;
 use punctual_lab::reproduce::Reproduced;
+use serde_json::{Value, json};
 
 use self::show::Reproductions;
 use self::stage::Stage;
@@ -62,7 +63,7 @@ pub(crate) struct Args {
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Print one JSON object: `reproductions`, a list of {`name`, `title`, `setup`, `rows` {`what`, `unit`, `paper`, `here`, `here_95`, `verdict`, `note`},
-    /// `remarks`, `charts`}.
+    /// `remarks`, `charts`}; of list: `list`, of {`names`, `about`}.
     #[arg(long)]
     json: bool,
     /// Write a page with the figures.
@@ -73,7 +74,10 @@ pub(crate) struct Args {
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     if args.names.iter().any(|name| name == "list") {
-        return output::print(&list());
+        return match args.json {
+            true => output::print_json(&list_json()),
+            false => output::print(&list()),
+        };
     }
     let all = all();
     let wanted = wanted(&all, &args.names)?;
@@ -116,6 +120,12 @@ fn list() -> String {
         vec![format!("{names}:  {}", one.about())]
     });
     output::table(&rows.collect::<Vec<_>>())
+}
+
+fn list_json() -> Value {
+    let all = all().into_iter();
+    let all = all.map(|one| json!({ "names": one.names(), "about": one.about() }));
+    json!({ "list": all.collect::<Vec<_>>() })
 }
 
 /// The full names of those that are meant.

@@ -18,6 +18,8 @@ use punctual_lab::arm::{Arm, Contest, MESSAGE_MIN, Phase, Sender, Task, Workload
 use punctual_lab::channel::{PathSpec, RttSplit};
 use punctual_lab::emulator;
 
+use serde_json::json;
+
 use super::arms;
 use super::inside::emulator_failed;
 use super::networks::{self, NamedNetwork};
@@ -79,7 +81,7 @@ pub(crate) struct Args {
     /// Repeats the networks' fates and the instants of sending.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Print one JSON object.
+    /// Print one JSON object; with --arms help, `arms`, a list of {`arm`, `missing`; null: it is there}.
     #[arg(long)]
     json: bool,
     /// Write a page.
@@ -104,6 +106,12 @@ const PLAIN_LENGTH: Duration = Duration::from_secs(8);
 
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
+    if args.arms.iter().any(|name| name == arms::HELP) {
+        return match args.json {
+            true => output::print_json(&json!({ "arms": arms::list() })),
+            false => output::print(&arms::list_text()),
+        };
+    }
     emulator::acquire_privilege().map_err(Failure::bad_input)?;
     let page = OutputFile::open_if(args.report.as_ref())?;
     let networks = networks::by_names(&args.networks)?;
