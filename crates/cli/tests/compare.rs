@@ -134,6 +134,19 @@ fn all_policies_are_played_judged_and_shown() {
 }
 
 #[test]
+fn one_row_is_told_as_one() {
+    let folder = Folder::new("one");
+    folder.write("a.log", &log("0.05"));
+    let page = folder.path("page.html");
+    let one = "--messages 200 --deadlines 2 --targets 0.99 --symbols 1 --policies pangolin,exact";
+    let output = folder.run(&format!("{one} --html {}", page.display()));
+    let text = String::from_utf8(output.stdout).expect("tables are text");
+    assert!(text.starts_with("1 row over 1 trace, "), "{text}");
+    let html = fs::read_to_string(page).expect("--html writes the file");
+    assert!(html.contains("A point is one row.") && !html.contains("Each line joins"));
+}
+
+#[test]
 fn what_is_wrong_is_said_in_one_sentence() {
     let folder = Folder::new("wrong");
     let page = folder.path("page.html");

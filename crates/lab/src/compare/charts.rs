@@ -38,9 +38,14 @@ fn trade(rows: &[Row]) -> LineChart {
     };
     LineChart {
         title: "What was late for want of symbols, over what the symbols cost".to_owned(),
-        caption: "Left and low is better. Each line joins the deadlines, the shortest at its upper end as a rule; means over all \
-                  recordings, targets and sizes. Zeros are left out of logarithmic axes."
-            .to_owned(),
+        caption: format!(
+            "Left and low is better. {}{} Zeros are left out of logarithmic axes.",
+            match deadlines(rows).len() {
+                0 | 1 => "",
+                _ => "Each line joins the deadlines, the shortest at its upper end as a rule. ",
+            },
+            averaged(rows)
+        ),
         x_label: "recovery overhead".to_owned(),
         y_label: "late, preventable".to_owned(),
         x_unit: Unit::Share,
@@ -59,7 +64,10 @@ fn cost_over_deadline(rows: &[Row]) -> LineChart {
     };
     LineChart {
         title: "Recovery overhead over the deadline".to_owned(),
-        caption: "Means over all recordings, targets and sizes; floor: what is lost replaced, and nothing else.".to_owned(),
+        caption: format!(
+            "{} Floor: what is lost replaced, and nothing else.",
+            averaged(rows)
+        ),
         y_label: "recovery overhead".to_owned(),
         y_scale: Scale::Log,
         series: over_deadline(rows, floor, |policy| policy.recovery_overhead),
@@ -74,12 +82,19 @@ fn late_over_deadline(rows: &[Row]) -> LineChart {
     };
     LineChart {
         title: "Late messages over the deadline, all causes".to_owned(),
-        caption: "Means over all recordings, targets and sizes; floor: late whatever is sent."
-            .to_owned(),
+        caption: format!("{} Floor: late whatever is sent.", averaged(rows)),
         y_label: "late".to_owned(),
         y_scale: Scale::Log,
         series: over_deadline(rows, floor, |policy| policy.late_share),
         ..deadline_axes(rows)
+    }
+}
+
+/// What a point stands for.
+fn averaged(rows: &[Row]) -> String {
+    match rows.len() / deadlines(rows).len().max(1) {
+        0 | 1 => "A point is one row.".to_owned(),
+        rows => format!("A point is the mean over {rows} rows: recordings, targets and sizes."),
     }
 }
 

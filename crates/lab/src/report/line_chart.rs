@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::Series;
-use super::svg::{Axis, Picture, millis, percent, series_class, short};
+use super::svg::{Axis, Picture, fill_class, millis, percent, series_class, short};
 
 /// How an axis is divided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
@@ -80,7 +80,11 @@ impl LineChart {
                 .drawn(series)
                 .map(|(vx, vy)| (x.place(vx), y.place(vy)))
                 .collect();
-            picture.polyline(&series_class(i), &points, &series.name);
+            match points[..] {
+                // A line needs two.
+                [only] => picture.circle(&fill_class(i), only, 5.0, &series.name),
+                _ => picture.polyline(&series_class(i), &points, &series.name),
+            }
         }
         picture.finish()
     }
@@ -137,6 +141,11 @@ impl LineChart {
             &self.y_label,
         );
         (picture, x, y)
+    }
+
+    /// Whether there are points, and none can be drawn: they are zeros on logarithmic axes.
+    pub(super) fn is_all_zeros(&self) -> bool {
+        self.is_empty() && self.series.iter().any(|series| !series.points.is_empty())
     }
 
     /// Whether no point can be drawn.

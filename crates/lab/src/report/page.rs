@@ -93,11 +93,11 @@ const fn latency_caption(figures: &Figures) -> &'static str {
 /// Axes around nothing would show numbers that are nobody's.
 fn chart_figure(chart: &LineChart, draw: impl FnOnce() -> String) -> String {
     if chart.is_empty() {
-        figure(
-            &chart.title,
-            "Nothing to show: no row has a value for this.",
-            "",
-        )
+        let why = match chart.is_all_zeros() {
+            true => "Nothing to show: all values are 0, which has no place on a logarithmic axis.",
+            false => "Nothing to show: no row has a value for this.",
+        };
+        figure(&chart.title, why, "")
     } else {
         figure(&chart.title, &chart.caption, &draw())
     }

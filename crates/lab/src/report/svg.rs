@@ -137,6 +137,11 @@ pub(super) fn series_class(i: usize) -> String {
     format!("series c{} d{}", i % COLOURS, (i + i / COLOURS) % COLOURS)
 }
 
+/// The class of the `i`th series' areas and dots.
+pub(super) fn fill_class(i: usize) -> String {
+    format!("f{}", i % COLOURS)
+}
+
 /// Roughly how wide a text is at 13 px.
 pub(super) fn text_width(text: &str) -> f64 {
     text.chars().count() as f64 * 7.2

@@ -242,6 +242,26 @@ fn odd_reports_are_drawn_without_panic() {
     }
 }
 
+/// One deadline gave each policy a line of one point: a legend, and nothing drawn.
+#[test]
+fn a_line_of_one_point_is_a_dot() {
+    let chart = |y| LineChart {
+        y_scale: Scale::Log,
+        series: vec![Series {
+            name: "exact".to_owned(),
+            points: vec![(2.0, y)],
+        }],
+        ..LineChart::default()
+    };
+    assert!(chart(0.5).svg().contains("<circle class=\"f0\""));
+    let figures = Figures {
+        charts: vec![chart(0.0)],
+        ..Figures::default()
+    };
+    let (report, _) = example();
+    assert!(html(&report, &figures).contains("all values are 0"));
+}
+
 /// More lines than colours: two with the same looked the same.
 #[test]
 fn no_two_lines_look_alike() {

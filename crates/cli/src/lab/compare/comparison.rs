@@ -80,9 +80,9 @@ impl Comparison {
     /// What was played, in a sentence.
     pub(super) fn played(&self) -> String {
         format!(
-            "{} rows over {} traces, {} messages of each policy in each, one each {} ms, {} bytes a symbol; seed {}; took {:.0} s",
-            self.rows.len(),
-            self.traces.len(),
+            "{} over {}, {} messages of each policy in each, one each {} ms, {} bytes a symbol; seed {}; took {:.0} s",
+            counted(self.rows.len(), "row"),
+            counted(self.traces.len(), "trace"),
             self.messages,
             self.interval_ms,
             self.symbol_bytes,
@@ -90,6 +90,12 @@ impl Comparison {
             self.took_s
         )
     }
+}
+
+/// `1 row`, `2 rows`.
+pub(super) fn counted(count: usize, thing: &str) -> String {
+    let end = if count == 1 { "" } else { "s" };
+    format!("{count} {thing}{end}")
 }
 
 /// A question, and what came out.
