@@ -248,7 +248,7 @@ impl<'a> Sending<'a> {
 /// Why no session was opened: the URL is wrong, or the server is not there.
 pub(crate) fn unreachable(url: &ServerUrl, error: ConnectError) -> Failure {
     match error {
-        ConnectError::Url(_) | ConnectError::Key => Failure::bad_input(error),
+        ConnectError::Url(_) => Failure::bad_input(error),
         _ => Failure::failed(format_args!("{}:{}: {error}", url.host(), url.port())),
     }
 }

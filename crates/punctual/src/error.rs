@@ -78,8 +78,6 @@ pub enum ConnectError {
         /// How many.
         limit: usize,
     },
-    /// The key in the URL is not a valid public key.
-    Key,
     /// The endpoint is closed.
     EndpointClosed,
 }
@@ -100,9 +98,6 @@ impl fmt::Display for ConnectError {
                 f,
                 "this endpoint already has its {limit} sessions: close some, or raise sessions_max"
             ),
-            Self::Key => {
-                f.write_str("the key in the URL is not a valid public key: copy the URL again")
-            }
             Self::EndpointClosed => f.write_str("the endpoint is closed: make another one"),
         }
     }
@@ -136,7 +131,6 @@ impl From<punctual_proto::ConnectError> for ConnectError {
             punctual_proto::ConnectError::TooManySessions { limit } => {
                 Self::TooManySessions { limit }
             }
-            _ => Self::Key,
         }
     }
 }

@@ -37,7 +37,7 @@ impl Connecting {
         options: &ConnectOptions,
         config: &EndpointConfig,
         entropy: &mut Entropy,
-    ) -> Result<Box<Self>, snow::Error> {
+    ) -> Box<Self> {
         let offered = Algorithm::Aes128Gcm.bit() | Algorithm::ChaCha20Poly1305.bit();
         let parameters = Parameters {
             datagram_max: config.datagram_max,
@@ -51,8 +51,9 @@ impl Connecting {
             token,
             offered,
             &parameters,
-        )?;
-        Ok(Box::new(Self {
+        )
+        .expect("any 32 bytes are a key of X25519, and tokens are within their bound");
+        Box::new(Self {
             handshake,
             remote: options.remote,
             hello_at: now,
@@ -61,7 +62,7 @@ impl Connecting {
             gives_up_at: now + config.handshake_timeout,
             refusal: None,
             hellos: 0,
-        }))
+        })
     }
 
     pub(super) const fn remote(&self) -> SocketAddr {

@@ -85,17 +85,14 @@ pub struct ConnectOptions {
     pub token: Option<ConnectToken>,
 }
 
-/// Why a connection could not be begun.
+/// Why a connection could not be begun. (Any 32 bytes are a public key: a wrong one is a handshake that does not succeed.)
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum ConnectError {
     /// The endpoint holds as many sessions as it may.
     TooManySessions {
         /// How many.
         limit: usize,
     },
-    /// The server's key is not a valid public key.
-    Key,
 }
 
 impl core::fmt::Display for ConnectError {
@@ -104,7 +101,6 @@ impl core::fmt::Display for ConnectError {
             Self::TooManySessions { limit } => {
                 write!(f, "this endpoint already has its {limit} sessions")
             }
-            Self::Key => f.write_str("the server's key is not a valid public key"),
         }
     }
 }
@@ -185,7 +181,7 @@ impl Endpoint {
     /// Begins a session with a server. `Connected` or `Closed` follows as an event.
     ///
     /// # Errors
-    /// When there are too many sessions, or the key is none.
+    /// When there are too many sessions.
     pub fn connect(
         &mut self,
         now: Instant,
@@ -196,17 +192,10 @@ impl Endpoint {
             .table
             .reserve()
             .ok_or(ConnectError::TooManySessions { limit })?;
-        match Connecting::new(now, id, options, &self.config, &mut self.commons.entropy) {
-            Ok(connecting) => {
-                self.table.fill(id, Slot::Connecting(connecting));
-                self.after_change(id);
-                Ok(SessionId(id))
-            }
-            Err(_) => {
-                self.table.free(id);
-                Err(ConnectError::Key)
-            }
-        }
+        let connecting = Connecting::new(now, id, options, &self.config, &mut self.commons.entropy);
+        self.table.fill(id, Slot::Connecting(connecting));
+        self.after_change(id);
+        Ok(SessionId(id))
     }
 
     /// Takes in a datagram. It is decrypted in place. Whatever it holds, the work is bounded and nothing panics.

@@ -228,6 +228,7 @@ fn nonce_reuse_by_reused_token() {
 fn tokens_are_judged() {
     assert_eq!(refusal_of(None), Some(Refusal::TokenMissing));
     assert_eq!(refusal_of(Some(&sealed(&claims()))), None);
+    // From that second on: PROTOCOL.md#tokens.
     let expired = TokenClaims {
         expires_unix_s: NOW,
         ..claims()
@@ -336,6 +337,20 @@ fn oversized_tokens() {
         cookie: &[1; 64]
     }));
     assert_eq!(hello(&client).len(), 1200);
+}
+
+/// Goal: no server's key is an error, whatever its bytes.   Method: keys of low order, not reduced, and of ones, with the longest token.
+#[test]
+fn any_bytes_are_a_key() {
+    let longest = ConnectToken {
+        sealed: SealedToken(vec![0; TOKEN_MAX]),
+        psk: [0; 32],
+    };
+    let mut one = [0; 32];
+    one[0] = 1;
+    for key in [[0; 32], one, [0x7f; 32], [0xff; 32]] {
+        assert_eq!(hello(&client(key, Some(&longest), 1)).len(), 1200);
+    }
 }
 
 #[test]

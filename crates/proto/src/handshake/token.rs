@@ -30,7 +30,7 @@ impl core::fmt::Debug for TokenKey {
 pub struct TokenClaims {
     /// Who the client is, in the game's own terms; at most 255 bytes.
     pub identity: Vec<u8>,
-    /// Seconds since 1970 after which the token is refused.
+    /// Seconds since 1970 from which on the token is refused.
     pub expires_unix_s: u64,
     /// Public keys of the servers that may accept it; empty means any server that holds the token key. At most 8.
     pub servers: Vec<[u8; 32]>,
