@@ -229,10 +229,10 @@ fn upload(args: &Args, measured: &Measured) -> String {
         return String::new();
     }
     if measured.kept as usize == total {
-        "The server has the trace.\n".to_owned()
+        "The server has received the trace.\n".to_owned()
     } else {
         format!(
-            "The server has {} of the trace's {total} packets.\n",
+            "The server has received {} of the trace's {total} packets.\n",
             measured.kept
         )
     }

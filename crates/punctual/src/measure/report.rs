@@ -49,7 +49,7 @@ pub enum MeasureState {
     Measuring,
     /// Sends no new ones; waits for what becomes of the last.
     Settling,
-    /// Waits until the server has the trace.
+    /// Waits until the server has received the trace.
     Uploading,
     /// It is over.
     Over,
@@ -116,7 +116,7 @@ pub struct Measured {
     pub copies_up: Copies,
     /// At the client.
     pub copies_down: Copies,
-    /// Rows of the trace that the server has kept.
+    /// Rows of the trace that the server has received, and said that it keeps.
     pub kept: u32,
     /// The server refused a part of the trace: it has no room, or uploads are off.
     pub is_refused: bool,
