@@ -28,6 +28,14 @@ impl Listen {
         self.key.is_none()
     }
 
+    /// What clients give besides the URL.
+    pub(crate) const fn token_flag(&self) -> &'static str {
+        match self.token_key {
+            Some(_) => " --token FILE",
+            None => "",
+        }
+    }
+
     /// A server and its URLs, the one for other machines first. The configuration's token key is that of the flags.
     pub(crate) fn open(&self, config: Config) -> Result<(Endpoint, Vec<String>), Failure> {
         let key = match &self.key {

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use punctual::{
     CloseReason, Config, ConnectError, ConnectToken, Delivery, Endpoint, MessageId, Outcome,
-    PolicyKind, SendError, SendOptions, ServerUrl, Session, Stream, StreamConfig,
+    PolicyKind, Refusal, SendError, SendOptions, ServerUrl, Session, Stream, StreamConfig,
 };
 use punctual_lab::stats::Report;
 use serde_json::{Value, json};
@@ -249,7 +249,27 @@ impl<'a> Sending<'a> {
 pub(crate) fn unreachable(url: &ServerUrl, error: ConnectError) -> Failure {
     match error {
         ConnectError::Url(_) => Failure::bad_input(error),
-        _ => Failure::failed(format_args!("{}:{}: {error}", url.host(), url.port())),
+        _ => Failure::failed(format_args!(
+            "{}:{}: {error}{}",
+            url.host(),
+            url.port(),
+            token_hint(&error)
+        )),
+    }
+}
+
+/// How this program is given a token, where that is what is wrong.
+const fn token_hint(error: &ConnectError) -> &'static str {
+    match error {
+        ConnectError::Failed {
+            why:
+                CloseReason::Refused {
+                    why: Refusal::TokenMissing | Refusal::TokenExpired,
+                },
+        } => {
+            " (`punctual token` makes one from the file of the server's --token-key; give it with --token FILE)"
+        }
+        _ => "",
     }
 }
 

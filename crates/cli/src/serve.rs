@@ -44,7 +44,7 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
     let (endpoint, urls) = args.listen.open(config)?;
     interrupt::watch();
     let mut view = View::new(args.json);
-    view.on_listening(&urls, args.listen.is_ephemeral())?;
+    view.on_listening(&urls, &args.listen)?;
     let mut guests = Guests::default();
     while !interrupt::is_pressed() {
         let arrival = endpoint

@@ -127,6 +127,48 @@ fn a_measured_path_is_kept_and_replayed() {
     assert!(error.contains("switched off"), "{error}");
 }
 
+/// Goal: whoever is turned away for want of a token is told how to come by one.   Method: without, with one that was made as told, and what a
+/// server says to people.
+#[test]
+fn a_server_that_asks_for_tokens_says_so() {
+    let keep = Scratch::new("tokens");
+    fs::create_dir_all(&keep.0).expect("temporary directories can be made");
+    let file = |name: &str| keep.0.join(name).to_str().expect("text").to_owned();
+    let (key, token, traces) = (file("token.key"), file("a.token"), file("traces"));
+    let made = output(&["token", "--new-key", "--key", &key, "--out", &token]);
+    assert!(made.status.success(), "{made:?}");
+    let server = Server::start(&["--keep", &traces, "--sample", "1", "--token-key", &key]);
+    for command in [
+        &["send", &server.url][..],
+        &["measure", "client", &server.url],
+    ] {
+        let refused = output(command);
+        let error = String::from_utf8_lossy(&refused.stderr);
+        assert_eq!(refused.status.code(), Some(1), "{error}");
+        assert!(
+            error.contains("only clients with a connect token") && error.contains("--token FILE"),
+            "{error}"
+        );
+    }
+    let quick = ["--messages", "3", "--interval-ms", "10", "--token", &token];
+    let measured = output(&[&["measure", "client", &server.url][..], &quick].concat());
+    let text = String::from_utf8_lossy(&measured.stdout);
+    assert!(
+        text.contains("The server has received the trace."),
+        "{measured:?}"
+    );
+
+    let mut child = program(&["serve", "--listen", "127.0.0.1:0", "--token-key", &key])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("the program was built");
+    let mut lines = BufReader::new(child.stdout.take().expect("it is piped")).lines();
+    let line = lines.nth(1).expect("a URL").expect("text");
+    assert!(line.ends_with("' --token FILE"), "{line}");
+    let _ = (child.kill(), child.wait());
+}
+
 #[test]
 fn what_makes_no_sense_is_refused() {
     let off = Server::start(&["--off"]);

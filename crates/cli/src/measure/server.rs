@@ -139,7 +139,8 @@ fn listen(args: &Args) -> Result<Endpoint, Failure> {
     } else {
         let mut text = "Clients measure with one of:\n".to_owned();
         for url in urls {
-            text += &format!("  punctual measure client '{url}'\n");
+            let token = args.listen.token_flag();
+            text += &format!("  punctual measure client '{url}'{token}\n");
         }
         output::print(&text)?;
     }

@@ -9,6 +9,7 @@ use serde_json::json;
 use super::guests::{Guest, Guests};
 use super::print_line;
 use crate::failure::Failure;
+use crate::listen::Listen;
 use crate::output;
 use crate::scoreboard::count;
 use crate::terminal;
@@ -44,8 +45,8 @@ impl View {
         }
     }
 
-    pub(super) fn on_listening(&self, urls: &[String], is_ephemeral: bool) -> Result<(), Failure> {
-        if is_ephemeral {
+    pub(super) fn on_listening(&self, urls: &[String], listen: &Listen) -> Result<(), Failure> {
+        if listen.is_ephemeral() {
             output::note(
                 "This key lasts until the server ends; for one that stays: punctual keygen --out server.key, then serve --key server.key",
             );
@@ -55,7 +56,7 @@ impl View {
         }
         let mut text = "Clients connect with one of:\n".to_owned();
         for url in urls {
-            text += &format!("  punctual send '{url}'\n");
+            text += &format!("  punctual send '{url}'{}\n", listen.token_flag());
         }
         output::print(&text)
     }

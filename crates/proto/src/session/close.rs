@@ -66,9 +66,11 @@ impl core::fmt::Display for CloseReason {
             Self::Refused { why } => f.write_str(match why {
                 Refusal::Version => "the server speaks another version of the protocol",
                 Refusal::Key => "the server does not hold the key in the URL: copy the URL that the server prints",
-                Refusal::TokenMissing => "this server admits only clients with a connect token",
-                Refusal::TokenInvalid => "the connect token was not made for this server",
-                Refusal::TokenExpired => "the connect token has expired: get a new one",
+                Refusal::TokenMissing => "the server admits only clients with a connect token: get one from whoever runs it",
+                Refusal::TokenInvalid => {
+                    "the connect token is of another token key or for another server, or this server takes none: get one from whoever runs it"
+                }
+                Refusal::TokenExpired => "the connect token has expired: get a new one from whoever runs the server",
                 Refusal::Full => "the server is full: try again later",
             }),
         }
