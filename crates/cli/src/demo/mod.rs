@@ -151,7 +151,10 @@ fn conclude(
         settings: settings_with(settings, machine, &notes),
         policies: Vec::new(),
     };
-    let mut figures = figures(settings);
+    let mut figures = Figures {
+        remarks: notes.iter().map(|note| format!("Note: {note}.")).collect(),
+        ..figures(settings)
+    };
     let lanes = performance
         .received
         .into_iter()

@@ -46,6 +46,8 @@ pub struct Figures {
     pub charts_lead: bool,
     /// Charts of points, below those.
     pub scatters: Vec<Scatter>,
+    /// What a reader must know to trust the numbers, in sentences; they stand right above them.
+    pub remarks: Vec<String>,
     /// Answers that are to be seen first.
     pub cards: Vec<Card>,
     /// Tables of numbers, below the charts.

@@ -25,11 +25,18 @@ pub fn html(report: &Report, figures: &Figures) -> String {
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" \
          content=\"width=device-width, initial-scale=1\">\n<meta name=\"color-scheme\" content=\"light dark\">\n\
          <title>{title}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<header>\n<h1>{title}</h1>\n\
-         <p class=\"subtitle\">{subtitle}</p>\n{verdicts}</header>\n<main>\n{main}</main>\n</body>\n</html>\n",
+         <p class=\"subtitle\">{subtitle}</p>\n{remarks}{verdicts}</header>\n<main>\n{main}</main>\n</body>\n</html>\n",
         title = escape(title),
         subtitle = escape(&figures.subtitle),
+        remarks = remarks(figures),
         verdicts = verdicts(report, figures),
     )
+}
+
+fn remarks(figures: &Figures) -> String {
+    let remarks = figures.remarks.iter();
+    let remarks = remarks.map(|text| format!("<p class=\"remark\">{}</p>\n", escape(text)));
+    remarks.collect()
 }
 
 /// What the policies did.

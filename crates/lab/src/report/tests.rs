@@ -111,6 +111,7 @@ fn example() -> (Report, Figures) {
             },
             has_diagonal: true,
         }],
+        remarks: Vec::new(),
         cards: [None, Some(true), Some(false)]
             .map(|is_kept| Card {
                 name: "rows & traces".into(),
@@ -240,6 +241,16 @@ fn odd_reports_are_drawn_without_panic() {
     for chart in &figures.charts {
         assert!(!chart.text(0, 0).is_empty());
     }
+}
+
+/// In the settings, at the end of the page, a warning was read by nobody.
+#[test]
+fn remarks_stand_above_the_numbers() {
+    let (report, mut figures) = example();
+    figures.remarks = vec!["busy <machine>".to_owned()];
+    let page = html(&report, &figures);
+    let place = |text: &str| page.find(text).expect(text);
+    assert!(place("busy &lt;machine&gt;") < place("class=\"cards\""));
 }
 
 /// One deadline gave each policy a line of one point: a legend, and nothing drawn.
