@@ -6,13 +6,13 @@ use std::path::PathBuf;
 use punctual::{Config, Endpoint, EndpointError, PublicKey, ServerKey, ServerUrl, TokenKey};
 
 use crate::failure::Failure;
-use crate::{key_file, token};
+use crate::{key_file, token, values};
 
 /// Flags of a server.
 #[derive(clap::Args)]
 pub(crate) struct Listen {
     /// Where to listen, UDP. `[::]:7777` serves IPv6 and IPv4; port 0 lets the system choose.
-    #[arg(long, value_name = "ADDRESS:PORT", default_value = "0.0.0.0:7777")]
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "0.0.0.0:7777", value_parser = values::listen)]
     listen: SocketAddr,
     /// The server's key, as `punctual keygen` makes it. Without one, a key is made that lasts until the server ends.
     #[arg(long, value_name = "FILE")]

@@ -1,5 +1,6 @@
 //! What flags accept: text to checked values, with errors that say what is accepted.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use punctual::Delivery;
@@ -27,6 +28,19 @@ pub(crate) fn delivery(text: &str) -> Result<Delivery, String> {
 pub(crate) fn delivery_name(delivery: Delivery) -> &'static str {
     let found = DELIVERIES.iter().find(|(_, mode)| *mode == delivery);
     found.map_or("", |(name, _)| name)
+}
+
+/// Where to listen.
+pub(crate) fn listen(text: &str) -> Result<SocketAddr, String> {
+    let address = text.parse().ok();
+    address.ok_or_else(|| {
+        "expected an IP address and a port, such as 0.0.0.0:7777 or [::]:7777".to_owned()
+    })
+}
+
+/// Deadlines in round trips; how long or short they may be is for the comparison to say.
+pub(crate) fn round_trips(text: &str) -> Result<f64, String> {
+    number(text, |_| true, "round trips, such as 1.5")
 }
 
 /// A share from 0 to 1.

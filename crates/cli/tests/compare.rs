@@ -155,6 +155,7 @@ fn what_is_wrong_is_said_in_one_sentence() {
     folder.refused("", "no trace with delays");
     folder.write("a.log", &log("0.05"));
     folder.refused("--deadlines 0", "0.1 to 100");
+    folder.refused("--deadlines soon", "round trips");
     folder.refused("--targets 99", "a share of messages");
     folder.refused("--symbols 65", "65");
     folder.refused("--messages 5", "100..=1000000");

@@ -440,6 +440,7 @@ fn bad_flags_are_refused_in_one_sentence() {
         ("lab simulate --queue-kib 9", "say with --rate-mbit"),
         ("lab replay", "--trace"),
         ("token --key /no/such/key --out /tmp/none", "--new-key"),
+        ("serve --listen localhost:7777", "[::]:7777"),
         ("send punctual://localhost:1", "#KEY"),
         ("send punctual://localhost:1 --delivery best", "latest"),
     ] {
@@ -499,6 +500,19 @@ fn keys_are_private_and_never_overwritten() {
     );
     assert_eq!(fs::read_to_string(&file).expect("still there"), private);
     let _ = fs::remove_file(file);
+}
+
+/// A lifetime that no clock reaches ended the program.
+#[test]
+fn a_token_may_be_good_for_ever() {
+    let (key, token) = (scratch("ever.key"), scratch("ever.token"));
+    let files = format!("--key {} --out {}", key.display(), token.display());
+    let made = json(&format!(
+        "token --new-key {files} --valid-s {} --json",
+        u64::MAX
+    ));
+    assert_eq!(made["valid_s"], u64::MAX);
+    let _ = (fs::remove_file(key), fs::remove_file(token));
 }
 
 #[test]

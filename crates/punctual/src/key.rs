@@ -108,10 +108,11 @@ impl TokenIssuer {
     /// # Errors
     /// When the identity or the list of servers is too long, or there is no randomness.
     pub fn issue(&self, identity: &[u8], lifetime: Duration) -> Result<ConnectToken, IssueError> {
-        let expires = SystemTime::now() + lifetime;
+        // A lifetime beyond all clocks is for ever.
+        let expires = SystemTime::now().checked_add(lifetime);
         let claims = TokenClaims {
             identity: identity.to_vec(),
-            expires_unix_s: unix_seconds(expires),
+            expires_unix_s: expires.map_or(u64::MAX, unix_seconds),
             servers: self.servers.clone(),
             psk: entropy::seed().map_err(IssueError::Entropy)?,
         };

@@ -42,7 +42,8 @@ pub(crate) struct Args {
         long,
         value_name = "RTTS,..",
         value_delimiter = ',',
-        default_values_t = DEADLINES_RTT
+        default_values_t = DEADLINES_RTT,
+        value_parser = values::round_trips
     )]
     deadlines: Vec<f64>,
     /// Shares of messages that shall be on time.
