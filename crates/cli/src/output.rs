@@ -207,6 +207,12 @@ fn resolved(path: &Path) -> PathBuf {
     file.unwrap_or_else(|| path.to_owned())
 }
 
+/// `1 row`, `2 rows`.
+pub(crate) fn counted(count: usize, thing: &str) -> String {
+    let end = if count == 1 { "" } else { "s" };
+    format!("{count} {thing}{end}")
+}
+
 /// A remark on standard error.
 pub(crate) fn note(text: &str) {
     // When standard error is gone, nobody wants to know.

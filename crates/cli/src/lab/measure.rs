@@ -153,11 +153,11 @@ fn figures(options: &SimulateOptions, results: &[PolicyResult]) -> Figures {
 
 fn messages(options: &SimulateOptions) -> String {
     format!(
-        "{} messages of {} bytes a policy, one each {} ms in each of {} sessions",
+        "{} messages of {} bytes a policy, one each {} ms in each of {}",
         options.messages,
         options.message_bytes,
         millis(options.interval),
-        options.sessions
+        output::counted(options.sessions as usize, "session")
     )
 }
 

@@ -40,19 +40,29 @@ impl EndedSessions {
         }
     }
 
-    /// What the session had counted.
-    pub fn session_stats(&self, host: HostId, session: SessionId) -> Option<SessionStats> {
-        self.0.get(&(host, session)).map(|counts| counts.session)
+    /// What a session of a host's endpoint has counted, also once it has ended. `None` when it never was.
+    pub fn session_stats(
+        &self,
+        host: HostId,
+        endpoint: &Endpoint,
+        session: SessionId,
+    ) -> Option<SessionStats> {
+        let ended = || Some(self.0.get(&(host, session))?.session);
+        endpoint.session_stats(session).or_else(ended)
     }
 
-    /// What one of its streams had counted.
+    /// What a stream of the session has counted, also once that has ended. `None` when it never was.
     pub fn stream_stats(
         &self,
         host: HostId,
+        endpoint: &Endpoint,
         session: SessionId,
         stream: StreamId,
     ) -> Option<StreamStats> {
-        let counts = self.0.get(&(host, session))?;
-        counts.streams.get(usize::from(stream.0)).copied()
+        let ended = || {
+            let counts = self.0.get(&(host, session))?;
+            counts.streams.get(usize::from(stream.0)).copied()
+        };
+        endpoint.stream_stats(session, stream).or_else(ended)
     }
 }

@@ -289,8 +289,7 @@ impl World {
 
     /// What a session of a host has counted, also once it has ended. `None` when it never was.
     pub fn session_stats(&self, host: HostId, session: SessionId) -> Option<SessionStats> {
-        let current = self.endpoint(host).session_stats(session);
-        current.or_else(|| self.ended.session_stats(host, session))
+        (self.ended).session_stats(host, self.endpoint(host), session)
     }
 
     /// What sessions had counted when they ended.

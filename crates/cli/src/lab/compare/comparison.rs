@@ -81,8 +81,8 @@ impl Comparison {
     pub(super) fn played(&self) -> String {
         format!(
             "{} over {}, {} messages of each policy in each, one each {} ms, {} bytes a symbol; seed {}; took {:.0} s",
-            counted(self.rows.len(), "row"),
-            counted(self.traces.len(), "trace"),
+            output::counted(self.rows.len(), "row"),
+            output::counted(self.traces.len(), "trace"),
             self.messages,
             self.interval_ms,
             self.symbol_bytes,
@@ -90,12 +90,6 @@ impl Comparison {
             self.took_s
         )
     }
-}
-
-/// `1 row`, `2 rows`.
-pub(super) fn counted(count: usize, thing: &str) -> String {
-    let end = if count == 1 { "" } else { "s" };
-    format!("{count} {thing}{end}")
 }
 
 /// A question, and what came out.

@@ -3,7 +3,7 @@
 use punctual_lab::compare::{Judgement, Overview, Part, PartJudgement};
 use punctual_lab::report::measured;
 
-use super::comparison::{Comparison, answers, counted, part_name};
+use super::comparison::{Comparison, answers, part_name};
 use crate::output;
 
 pub(super) fn text(comparison: &Comparison) -> String {
@@ -67,7 +67,7 @@ pub(super) fn meaning(rows: usize) -> String {
         "Means over {}. Preventable: late, and symbols could have prevented it. Met: rows in which the share left of it is within the target. \
          Recovery: symbols beyond those needed, and beyond what has to replace the lost ones. Predicted: rows in which the predicted share lies within the 95 % interval \
          of what was late, and the mean error. Run: most late messages in a row.",
-        counted(rows, "row")
+        output::counted(rows, "row")
     )
 }
 

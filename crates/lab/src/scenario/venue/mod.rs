@@ -67,8 +67,7 @@ pub trait Venue {
 
     /// What a session of a host has counted, also once it has ended. `None` when it never was.
     fn session_stats(&self, host: HostId, session: SessionId) -> Option<SessionStats> {
-        let current = self.endpoint(host).session_stats(session);
-        current.or_else(|| self.ended().session_stats(host, session))
+        (self.ended()).session_stats(host, self.endpoint(host), session)
     }
 
     /// What a stream of a session has counted, also once that has ended. `None` when it never was.
@@ -78,8 +77,7 @@ pub trait Venue {
         session: SessionId,
         stream: StreamId,
     ) -> Option<StreamStats> {
-        let current = self.endpoint(host).stream_stats(session, stream);
-        current.or_else(|| self.ended().stream_stats(host, session, stream))
+        (self.ended()).stream_stats(host, self.endpoint(host), session, stream)
     }
 
     /// Calls `f` with the endpoint of a host and that host's time; what it leads to happens with the next step.
