@@ -235,9 +235,35 @@ impl Policy for Steered {
         }
         // (What else is drawn has other bits.)
         let others = situation.draw & !draws[0];
-        let [low, high] = draws.map(|draw| miss(others | draw));
+        let [low, high] = draws.map(|draw| {
+            let point = grid::loss_at(grid::loss_index(situation.loss_mean, draw));
+            Some(miss_at_loss(miss(others | draw)?, point as f32, situation))
+        });
         Some(low? + upper * (high? - low?))
     }
+}
+
+/// How often what is decided at a point of the grid, where it misses with this probability, misses at the situation's loss. (Of two points that decide the
+/// same, what one expects too few the other expects too many; but where they do not, the lower sends less and expects too few of it: 0.111 % were
+/// late for 0.1 with 20 % of loss.)
+///
+/// Misses of a block that still needs `deficit` symbols grow about as that power of the loss which makes them so rare.
+fn miss_at_loss(miss: f32, point: f32, situation: &Situation) -> f32 {
+    let of_each = miss / f32::from(situation.deficit.max(1));
+    let is_rarer = of_each > f32::MIN_POSITIVE && of_each < point;
+    if !is_rarer {
+        return miss;
+    }
+    let power = log2_about(of_each) / log2_about(point);
+    // The logarithm of the ratio, good to half a percent as far as points are apart.
+    let loss = situation.loss_mean;
+    let log_ratio = 2.0 * (loss - point) / (loss + point);
+    miss * libm::expf(power * log_ratio)
+}
+
+/// The logarithm of a positive number, a twelfth too small at most: its bits are that, but for what is linear between powers of two.
+fn log2_about(number: f32) -> f32 {
+    number.to_bits() as f32 / (1 << 23) as f32 - 127.0
 }
 
 /// Most symbols that the block may still get in this round: never less than the deficit.
