@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use punctual_policy::{
-    Answers, Burst, Exact, Hurries, Hurry, Pangolin, Policy, Price, Situation, Steered, Steering,
-    Timing, predict_miss,
+    Answers, Burst, Doubt, Exact, Hurries, Hurry, Pangolin, Policy, Price, Situation, Steered,
+    Steering, Timing, predict_miss,
 };
 
 /// Situations over k 1..=16, losses 1..50 % and 1..=4 rounds, in no order that a processor could foresee.
@@ -138,7 +138,7 @@ fn steering(criterion: &mut Criterion) {
     criterion.bench_function("steering/message and outcome", |bench| {
         bench.iter(|| {
             steering.on_outcome(black_box(false), 1e-3);
-            steering.on_message(&policy, black_box(&first), 1e-3, 0.0)
+            steering.on_message(&policy, black_box(&first), 1e-3, Doubt::default())
         });
     });
 }

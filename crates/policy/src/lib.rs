@@ -82,4 +82,4 @@ pub use price::Price;
 pub use retransmit::Retransmit;
 pub use situation::{Action, Answers, Burst, Situation, Timing, only_answers_missing};
 pub use steered::{COST_CAP, Part, Steered, Without};
-pub use steering::Steering;
+pub use steering::{Doubt, Steering};

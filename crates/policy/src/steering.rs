@@ -69,7 +69,24 @@ const LEAST: f32 = -1.39;
 /// down, symbols do not help.
 const SYMBOLS_MAX: f32 = 16.0;
 
-/// The price of one promise, and what it is learned from. 24 bytes.
+/// How far what is expected may be wrong for want of losses to learn from.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Doubt {
+    /// Standard deviation of the misses that are expected, as a share of them.
+    pub deviation: f32,
+    /// Messages since which it has been learned: so long one error lasts.
+    pub messages: f32,
+}
+
+impl Doubt {
+    /// Misses too many that it explains: at least 0.
+    fn misses(self, miss_target: f32) -> f32 {
+        // (No number where nothing is in doubt for ever.)
+        (DOUBTED * self.deviation * self.messages * miss_target).max(0.0)
+    }
+}
+
+/// The price of one promise, and what it is learned from. 28 bytes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Steering {
     /// Octaves.
@@ -78,6 +95,8 @@ pub struct Steering {
     excess: f32,
     /// Misses that the target allows less those that were aimed at, times [`GAIN`]: what approximations have to keep away from it.
     margin: f32,
+    /// Misses that were expected beyond the target, but in doubt and so not paid for.
+    forgiven: f32,
     /// Messages steered; 0 before the first price.
     messages: u32,
     /// By how much `excess` stays below its greatest, in thousandths: while the price is as high as it gets, it does not grow beyond where it was
@@ -124,15 +143,14 @@ impl Steering {
     /// A message is sent: its expected miss at the present price moves the price towards where messages like it would just
     /// meet `miss_target`. Returns the price for it. `None` where the policy has no multiplier, or no tables yet.
     ///
-    /// `doubt` is the standard deviation of what is expected, as a share of it, for want of losses to learn from: the price does not rise for
-    /// what that explains, until it is seen. Where the target is just what plain sending misses, twenty losses say so to a
-    /// fifth, and to pay for each that is too many costs as many copies.
+    /// The price does not rise for what `doubt` explains, until it is seen. Where the target is just what plain sending misses, twenty losses
+    /// say so to a fifth, and to pay for each that is too many costs as many copies.
     pub fn on_message(
         &mut self,
         policy: &dyn Policy,
         first: &Situation,
         miss_target: f32,
-        doubt: f32,
+        doubt: Doubt,
     ) -> Option<Price> {
         let price = match self.price() {
             Some(price) => price,
@@ -159,15 +177,15 @@ impl Steering {
             None
         };
         let is_plain = of_nothing == Some(miss);
-        let doubted = self.doubted(doubt, is_plain, miss_target);
-        let excess_of = |miss: f32, correction: f32| {
-            let excess = (miss * correction / miss_target - 1.0).min(EXCESS_MAX);
-            // What was seen is beyond doubt.
-            let doubted = if correction <= 1.0 { doubted } else { 0.0 };
-            beyond_doubt(excess, doubted)
-        };
+        let doubted = self.doubted(doubt.deviation, is_plain, miss_target);
+        // What was seen is beyond doubt.
+        let doubted_by = |correction: f32| if correction <= 1.0 { doubted } else { 0.0 };
+        let excess_of =
+            |miss: f32, correction: f32| (miss * correction / miss_target - 1.0).min(EXCESS_MAX);
         let exactly = self.correction(miss_target);
-        let is_too_much = |plain: f32| plain <= miss || excess_of(plain, exactly) > 0.0;
+        let is_too_much = |plain: f32| {
+            plain <= miss || beyond_doubt(excess_of(plain, exactly), doubted_by(exactly)) > 0.0
+        };
         if is_bursty && !of_nothing.is_none_or(is_too_much) {
             (self.far_run, self.kept_below) = (0, 0);
             self.log2 = Price::from_log2(price.log2() - stands_for * FALL).log2();
@@ -182,6 +200,8 @@ impl Steering {
             exactly
         };
         let excess = excess_of(miss / self.aim(miss_target), correction);
+        let (each, most) = (stands_for * miss_target, doubt.misses(miss_target));
+        let excess = self.paid_for(excess, doubted_by(correction), each, most);
         let hurry = self.hurry(excess);
         let step = hurry * STEP.max(FIRST_STEP / libm::sqrtf(self.messages as f32));
         let most = libm::log2f(SYMBOLS_MAX * f32::from(first.source_symbols) / miss_target);
@@ -198,6 +218,24 @@ impl Steering {
         let seen = (self.excess / self.chance(miss_target)).clamp(0.0, 1.0);
         let unseen = if is_plain { 1.0 } else { 1.0 - seen };
         unseen * (DOUBTED * doubt).min(DOUBTED_MAX)
+    }
+
+    /// What moves the price of an excess of which so much may be doubt. What does not is forgiven, an excess of one being `each` misses, up to
+    /// `most` of them; and set off where as little is expected to miss too seldom. (A loss that is not known well is found too high at one time and too
+    /// low at another. And between two decisions an excess of a tenth for ever would be a tenth too many misses.)
+    fn paid_for(&mut self, excess: f32, doubted: f32, each: f32, most: f32) -> f32 {
+        let beyond = if excess > 0.0 {
+            beyond_doubt(excess, doubted)
+        } else {
+            -beyond_doubt(-excess, doubted)
+        };
+        let before = self.forgiven.min(most);
+        self.forgiven = (before + each * (excess - beyond)).clamp(0.0, most);
+        if self.forgiven == before {
+            excess
+        } else {
+            excess - (self.forgiven - before) / each
+        }
     }
 
     /// By how many times steps are longer, since messages in a row were far from the target.

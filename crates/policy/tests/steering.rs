@@ -8,10 +8,24 @@ use std::time::Duration;
 
 use punctual_policy::solve::{Problem, solve};
 use punctual_policy::{
-    Action, Burst, ParityPrice, Policy, PolicyKind, Situation, Steered, Steering, Timing,
+    Action, Burst, Doubt, ParityPrice, Policy, PolicyKind, Situation, Steered, Steering, Timing,
     predict_miss,
 };
 use support::{Random, steered};
+
+/// What is expected is what is.
+const SURE: Doubt = Doubt {
+    deviation: 0.0,
+    messages: 0.0,
+};
+
+/// What is expected may be wrong by so much, however long it has been learned.
+fn for_ever(deviation: f32) -> Doubt {
+    Doubt {
+        deviation,
+        messages: f32::INFINITY,
+    }
+}
 
 /// Symbols sent, and messages missed.
 struct Achieved {
@@ -40,7 +54,7 @@ fn achieve(
     for _ in 0..messages {
         let draw = (random.unit() * 4e9) as u32;
         let first = Situation { draw, ..*first };
-        let price = steering.on_message(policy, &first, target, 0.0);
+        let price = steering.on_message(policy, &first, target, SURE);
         let mut now = Situation { price, ..first };
         while now.rounds_left > 0 && now.deficit > 0 {
             let flight = policy.decide(&now).symbols;
@@ -142,7 +156,7 @@ fn messages_between_two_searches_count() {
         let (mut random, mut expected) = (Random(0x1234_5678_9ABC_DEF1), 0.0);
         for message in 0..12_000 {
             let first = in_bursts(burst_of_20_ms(correlation), 4, 100, &mut random);
-            let price = steering.on_message(&policy, &first, 1e-2, 0.0);
+            let price = steering.on_message(&policy, &first, 1e-2, SURE);
             if message >= 4000 {
                 let priced = Situation { price, ..first };
                 expected += policy.miss_at_price(&priced).expect("it has tables");
@@ -164,7 +178,7 @@ fn an_approximation_aims_lower_until_much_is_seen() {
         let mut expected = 0.0;
         for _ in 0..messages {
             let first = in_bursts(burst_of_20_ms(0.6), 4, 100, &mut random);
-            let price = steering.on_message(&policy, &first, 1e-2, 0.0);
+            let price = steering.on_message(&policy, &first, 1e-2, SURE);
             let priced = Situation { price, ..first };
             let miss = policy.miss_at_price(&priced).expect("it has tables");
             steering.on_outcome(random.unit() < f64::from(miss), 1e-2);
@@ -194,7 +208,7 @@ fn what_is_decided_misses_as_often_as_expected() {
     };
     for message in 0..50_000 {
         let first = in_bursts(burst, 1, 18, &mut random);
-        let price = steering.on_message(&policy, &first, 1e-3, 0.0);
+        let price = steering.on_message(&policy, &first, 1e-3, SURE);
         if message >= 10_000 {
             let priced = Situation { price, ..first };
             expected += f64::from(policy.miss_at_price(&priced).expect("it has tables"));
@@ -227,7 +241,7 @@ fn what_is_decided_at_the_points_is_expected_at_the_loss() {
                 draw,
                 ..Situation::first(k, rounds, loss)
             };
-            let price = steering.on_message(&policy, &first, 1e-3, 0.0);
+            let price = steering.on_message(&policy, &first, 1e-3, SURE);
             if message >= 10_000 {
                 let priced = Situation { price, ..first };
                 missed += predict_miss(&policy, &priced, f64::from(loss), &[]) / 20_000.0;
@@ -238,6 +252,33 @@ fn what_is_decided_at_the_points_is_expected_at_the_loss() {
             "{loss}, {rounds} rounds, k = {k}: {missed}"
         );
     }
+}
+
+/// A regression: what was in doubt was never paid for. Between two decisions, of which one misses a tenth too often, the price stayed where it was:
+/// 0.106 % late for 0.1 at 20 %, in two rounds.
+#[test]
+fn what_is_forgiven_is_not_forgiven_for_ever() {
+    let policy = steered(1e-3);
+    let doubt = Doubt {
+        deviation: 0.07,
+        messages: 20_000.0,
+    };
+    let (mut steering, mut random) = (Steering::default(), Random(0x1234_5678_9ABC_DEF1));
+    let mut expected = [0.0; 2];
+    for message in 0..200_000 {
+        let draw = (random.unit() * 4e9) as u32;
+        let first = Situation {
+            draw,
+            ..Situation::first(1, 2, 0.2)
+        };
+        let price = steering.on_message(&policy, &first, 1e-3, doubt);
+        let priced = Situation { price, ..first };
+        let miss = policy.miss_at_price(&priced).expect("it has tables");
+        expected[usize::from(message >= 100_000)] += f64::from(miss) / 100_000.0;
+    }
+    // Of a hundred misses 2.8 may be forgiven, once.
+    assert!((0.000_98..0.001_04).contains(&expected[0]), "{expected:?}");
+    assert!((0.000_99..0.001_01).contains(&expected[1]), "{expected:?}");
 }
 
 /// A mixture of two decisions, one of which misses ten times as often, drawn anew for each message by a share that falls as the price rises.
@@ -272,7 +313,7 @@ fn a_run_that_chance_makes_is_no_change_of_the_path() {
             draw,
             ..Situation::first(1, 2, 0.05)
         };
-        let price = steering.on_message(&Mixture, &first, 1e-3, 0.0);
+        let price = steering.on_message(&Mixture, &first, 1e-3, SURE);
         if message >= 10_000 {
             let priced = Situation { price, ..first };
             expected += f64::from(Mixture.miss_at_price(&priced).expect("always")) / 50_000.0;
@@ -291,7 +332,7 @@ fn a_doubt_is_no_reason_to_pay() {
         let mut steering = Steering::default();
         let mut sent = 0.0;
         for message in 0..10_000 {
-            let price = steering.on_message(&policy, &first, 1e-3, doubt);
+            let price = steering.on_message(&policy, &first, 1e-3, for_ever(doubt));
             if message >= 5000 {
                 sent += f64::from(policy.decide(&Situation { price, ..first }).symbols);
             }
@@ -312,7 +353,7 @@ fn a_doubt_is_no_reason_to_pay() {
         let mut steering = Steering::default();
         let mut expected = 0.0;
         for message in 0..20_000 {
-            let price = steering.on_message(&policy, &bought, 1e-3, 0.2);
+            let price = steering.on_message(&policy, &bought, 1e-3, for_ever(0.2));
             steering.on_outcome(message % seen_each == 0, 1e-3);
             if message >= 15_000 {
                 let priced = Situation { price, ..bought };
@@ -327,7 +368,7 @@ fn a_doubt_is_no_reason_to_pay() {
     // .. and beyond chance, it is paid for whatever was doubted.
     let mut steering = Steering::default();
     for message in 0..20_000 {
-        steering.on_message(&policy, &first, 1e-3, 0.2);
+        steering.on_message(&policy, &first, 1e-3, for_ever(0.2));
         steering.on_outcome(message % 500 == 0, 1e-3);
     }
     assert!(steering.correction(1e-3) > 1.0);
@@ -357,7 +398,7 @@ fn where_nothing_is_needed_nothing_is_bought() {
     let mut copies = |messages: u32, loss| {
         let mut copies = 0;
         for message in 0..messages {
-            let price = steering.on_message(&policy, &at(loss), 1e-2, 0.05);
+            let price = steering.on_message(&policy, &at(loss), 1e-2, for_ever(0.05));
             let sent = policy.decide(&Situation { price, ..at(loss) }).symbols;
             copies += u32::from(sent) - 1;
             // Six too many of the first thousand: luck.
@@ -400,19 +441,19 @@ fn misses_at_the_highest_price_count() {
     let mut steering = Steering::default();
     // So many that what is chance does not grow with their number any more.
     for _ in 0..40_000 {
-        steering.on_message(&policy, &Situation::first(1, 1, 0.001), 1e-2, 0.0);
+        steering.on_message(&policy, &Situation::first(1, 1, 0.001), 1e-2, SURE);
     }
     for _ in 0..50 {
         steering.on_outcome(true, 1e-2);
     }
     for _ in 0..100 {
-        steering.on_message(&policy, &hopeless, 1e-2, 0.0);
+        steering.on_message(&policy, &hopeless, 1e-2, SURE);
     }
     let highest = steering.correction(1e-2);
     assert!(highest > 2.0, "{highest}");
     let mut send = |messages: u32, is_missed: fn(u32) -> bool| {
         for message in 1..=messages {
-            steering.on_message(&policy, &hopeless, 1e-2, 0.0);
+            steering.on_message(&policy, &hopeless, 1e-2, SURE);
             steering.on_outcome(is_missed(message), 1e-2);
         }
         steering.correction(1e-2) / highest
@@ -437,7 +478,7 @@ fn luck_is_no_reason_to_correct() {
     for _ in 0..100 {
         let mut steering = Steering::default();
         for _ in 0..30_000 {
-            steering.on_message(&policy, &first, 1e-2, 0.0);
+            steering.on_message(&policy, &first, 1e-2, SURE);
             steering.on_outcome(random.unit() < 0.01, 1e-2);
             corrected += u32::from((steering.correction(1e-2) - 1.0).abs() > 0.2);
         }

@@ -8,6 +8,8 @@
 
 use core::time::Duration;
 
+use punctual_policy::Doubt;
+
 use super::burst::Dependence;
 use crate::time::Instant;
 
@@ -150,10 +152,14 @@ impl LossLevel {
         turning.max(self.power_mean(power.whole, UNSURE_MAX * mean)) * (1.0 + unplaced)
     }
 
-    /// Standard deviation of the misses that are expected, as a share of them, since only so many losses have said where the level lies.
-    pub(crate) fn doubt(&self, miss_target: f32, rounds: u16, source_symbols: u8) -> f32 {
-        let power = power_in_rounds(miss_target, self.mean(), rounds, source_symbols);
-        power.whole as f32 / libm::sqrtf(self.losses_met().max(1.0))
+    /// How far the misses that are expected may be wrong, since only so many losses have said where the level lies.
+    pub(crate) fn doubt(&self, miss_target: f32, rounds: u16, source_symbols: u8) -> Doubt {
+        let (mean, losses) = (self.mean(), self.losses_met().max(1.0));
+        let power = power_in_rounds(miss_target, mean, rounds, source_symbols);
+        Doubt {
+            deviation: power.whole as f32 / libm::sqrtf(losses),
+            messages: losses / (mean * f32::from(source_symbols.max(1))),
+        }
     }
 
     /// Losses that have told where the present level lies. (A path between two levels, or one that loses too rarely to tell them apart, has met
@@ -396,7 +402,7 @@ mod tests {
             let lost = packet % 1000 == 0;
             level.record(Instant::from_micros(packet * 50_000), lost, ALONE);
             if packet > 20_000 {
-                doubts += level.doubt(1e-3, 1, 1) / 10_000.0;
+                doubts += level.doubt(1e-3, 1, 1).deviation / 10_000.0;
             }
         }
         assert!((0.15..0.4).contains(&doubts), "{doubts}");
