@@ -12,6 +12,11 @@ const LATE_ANSWERS: f64 = 0.01;
 /// Of those, the share that comes within a mean deviation more (1 - 1/e: delays are taken to fall off exponentially).
 const LATE_SAVED: f64 = 0.632;
 
+/// How much longer than their deviation rounds wait at most: not at all, if they did not vary, would be by chance too short for some.
+const LEAST_SPARE: Duration = Duration::from_micros(50);
+/// The same where answers get lost: the receiver says them twice, so far apart.
+const REPEATED: Duration = Duration::from_millis(2);
+
 /// What is made of the time.
 #[derive(Clone, Copy)]
 pub(super) struct Pace {
@@ -86,10 +91,9 @@ impl State<'_> {
             let value = is_compared.then(|| self.value(most, deficit));
             return pace(most, None, value.unwrap_or(0.0));
         }
-        let most_spare = situation
-            .timing
-            .rtt_deviation
-            .saturating_add(Duration::from_millis(1));
+        let repeated = situation.answers.lost > LATE_ANSWERS as f32;
+        let least = if repeated { REPEATED } else { LEAST_SPARE };
+        let most_spare = situation.timing.rtt_deviation.saturating_add(least);
         let mut best = pace(most, None, f64::INFINITY);
         for rounds in (2..=most).rev() {
             let spare = (situation.timing.slack / u32::from(rounds - 1))

@@ -12,12 +12,17 @@ const BINS: usize = 64;
 const FIRST_LOG: u32 = 8;
 /// Samples after which all counts are halved.
 const MEMORY: u32 = 2048;
+/// Samples from which on the longest of them tells how long most take. (A broadcast to a thousand young sessions through a queue was relied on to take what
+/// its first packets had: 80 % on time for 84.)
+const TELLING: u32 = 100;
 
 /// Delays, compactly.
 pub(crate) struct DelayHistogram {
     min_us: u32,
     /// What the bins count from: the minimum, or up to a first bin's width above it.
     base_us: u32,
+    /// No sample that counts took longer.
+    max_us: u32,
     total: u32,
     /// The bin of the 99 % quantile, and the samples up to and in it: moved by a sample, not counted anew.
     high: u8,
@@ -30,6 +35,7 @@ impl Default for DelayHistogram {
         Self {
             min_us: u32::MAX,
             base_us: u32::MAX,
+            max_us: 0,
             total: 0,
             high: 0,
             up_to_high: 0,
@@ -70,6 +76,7 @@ impl DelayHistogram {
         if self.total >= MEMORY {
             self.fade();
         }
+        self.max_us = self.max_us.max(us.saturating_add(1));
         let index = bin(us.saturating_sub(self.base_us));
         self.bins[index] += 1;
         self.total += 1;
@@ -82,7 +89,23 @@ impl DelayHistogram {
         if self.is_empty() {
             return Duration::ZERO;
         }
-        self.base() + Duration::from_micros(u64::from(lower_edge(usize::from(self.high) + 1)))
+        self.end_of(usize::from(self.high))
+    }
+
+    /// The upper edge of its bin, near which no sample may have come: what is not to be fallen short of by one that is a little longer.
+    pub(crate) fn above_high(&self) -> Duration {
+        Duration::from_micros(self.edge_of(usize::from(self.high)).into())
+    }
+
+    fn edge_of(&self, bin: usize) -> u32 {
+        self.base_us.saturating_add(lower_edge(bin + 1))
+    }
+
+    /// No sample of a bin took longer.
+    fn end_of(&self, bin: usize) -> Duration {
+        let edge = self.edge_of(bin);
+        let is_told = self.total >= TELLING;
+        Duration::from_micros(if is_told { edge.min(self.max_us) } else { edge }.into())
     }
 
     /// Brings the 99 % quantile to the first bin up to which 99 % of samples lie.
@@ -121,28 +144,29 @@ impl DelayHistogram {
 
     fn fade(&mut self) {
         self.total = 0;
-        for count in &mut self.bins {
+        let mut last = 0;
+        for (index, count) in self.bins.iter_mut().enumerate() {
             *count /= 2;
             self.total += u32::from(*count);
+            if *count > 0 {
+                last = index;
+            }
         }
+        self.max_us = self.max_us.min(self.edge_of(last));
         self.find_high();
     }
 
-    /// The delay that a share `q` of samples did not exceed: the upper edge of its bin, so never too small.
+    /// The delay that a share `q` of samples did not exceed: the upper edge of its bin, so never too small, or the longest that was seen.
     pub(crate) fn quantile(&self, q: f64) -> Duration {
-        self.base() + Duration::from_micros(u64::from(self.excess(q)))
-    }
-
-    fn excess(&self, q: f64) -> u32 {
         let wanted = libm::ceil(q * f64::from(self.total)) as u32;
         let mut below = 0;
         for (index, &count) in self.bins.iter().enumerate() {
             below += u32::from(count);
             if count > 0 && below >= wanted {
-                return lower_edge(index + 1);
+                return self.end_of(index);
             }
         }
-        0
+        self.base()
     }
 
     /// Share of samples that took at most `limit`; within a bin they count as spread evenly.
@@ -218,7 +242,9 @@ mod tests {
             delays.record(ms(250));
         }
         assert_eq!(delays.min(), ms(250));
-        assert!(delays.quantile(0.999) <= ms(250) + Duration::from_micros(256));
+        assert_eq!(delays.quantile(0.999), ms(250) + Duration::from_micros(1));
+        assert_eq!(delays.high(), delays.quantile(0.99));
+        assert_eq!(delays.above_high(), ms(250) + Duration::from_micros(256));
         assert!((delays.share_within(ms(250)) - 1.0).abs() < 1e-9);
         assert!(delays.share_within(ms(249)) < 1e-9);
         assert!(delays.total <= MEMORY);
@@ -240,6 +266,16 @@ mod tests {
         }
         let half = delays.share_within(ms(70));
         assert!((half - 0.5).abs() < 0.05, "{half}");
+    }
+
+    #[test]
+    fn an_outlier_is_the_longest_for_a_time() {
+        let mut delays = DelayHistogram::default();
+        delays.record(ms(900));
+        for _ in 0..40_000 {
+            delays.record(ms(20));
+        }
+        assert_eq!(delays.quantile(1.0), ms(20) + Duration::from_micros(256));
     }
 
     #[test]

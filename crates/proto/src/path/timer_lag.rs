@@ -1,5 +1,5 @@
-//! How late this host sees to what is due. A thread that waits for it is some tenths of a millisecond late, which a timer's granularity covers; a game's
-//! loop that looks once a frame is up to a frame late, so that what has to leave by some time has to be due that much earlier.
+//! How late this host sees to what is due. A thread that waits for it is some tenths of a millisecond late, a game's loop that looks once a frame up to a
+//! frame. What has to leave by some time has to be due that much earlier.
 
 use core::time::Duration;
 
@@ -10,9 +10,11 @@ use crate::time::nanos;
 const WINDOW: u16 = 256;
 /// Greatest ones that are kept: the last of them is what is said once both windows are full, which one in a hundred exceeds.
 const LATER: usize = 3;
-/// Timeouts before which a loop's is taken to be a frame, sixty a second, at least.
+/// Timeouts before which a loop is taken to be late by a frame, sixty a second, at least, and a thread by a timer's granularity.
 const FEW: u16 = 32;
 const FRAME: Duration = Duration::from_micros(16_667);
+/// What a packet that is due takes to leave.
+const LEAVING: Duration = Duration::from_micros(100);
 
 /// What all but the latest one in a hundred of the last timeouts stayed below.
 #[derive(Default)]
@@ -34,8 +36,8 @@ struct Window {
 /// How late what is due is seen to.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Lag {
-    /// By a thread that waits for datagrams and for what is due.
-    Driven,
+    /// By a thread that waits for datagrams and for what is due: so much.
+    Driven(Duration),
     /// By a loop that looks once a frame: up to so much.
     Polled(Duration),
 }
@@ -44,15 +46,16 @@ impl Lag {
     /// What has to leave in time is due so much before.
     pub(crate) fn most(self) -> Duration {
         match self {
-            Self::Driven => TIMER_GRANULARITY,
+            Self::Driven(lag) => lag + LEAVING,
             Self::Polled(frame) => frame,
         }
     }
 
-    /// What is left at the end of rounds that follow each other; the loop's are longer instead.
+    /// What is left at the end of rounds that follow each other: more than a lag, since each begins when it is seen that the last is over. The loop's are
+    /// longer instead.
     pub(crate) fn after_rounds(self) -> Duration {
         match self {
-            Self::Driven => TIMER_GRANULARITY,
+            Self::Driven(lag) => lag + LEAVING,
             Self::Polled(_) => Duration::ZERO,
         }
     }
@@ -61,15 +64,23 @@ impl Lag {
     /// not there before.
     pub(crate) fn of_round(self) -> Duration {
         match self {
-            Self::Driven => Duration::ZERO,
+            Self::Driven(_) => Duration::ZERO,
             Self::Polled(frame) => frame / 2,
+        }
+    }
+
+    /// What comes on top of the deviation of round trips, of which rounds leave as much to the latest answers: a loop sees them at the next look.
+    pub(crate) fn deviation(self) -> Duration {
+        match self {
+            Self::Driven(_) => Duration::ZERO,
+            Self::Polled(_) => TIMER_GRANULARITY,
         }
     }
 
     /// How much earlier than its end a round is due.
     pub(crate) fn before_end(self) -> Duration {
         match self {
-            Self::Driven => Duration::ZERO,
+            Self::Driven(_) => Duration::ZERO,
             Self::Polled(frame) => frame,
         }
     }
@@ -79,17 +90,14 @@ impl TimerLag {
     /// `is_polled`: datagrams are seen only when timeouts are.
     pub(crate) fn new(is_polled: bool) -> Self {
         Self {
-            known: FRAME,
+            known: at_first(is_polled),
             is_polled,
             ..Self::default()
         }
     }
 
-    /// Something was done so long after it was due; of no interest where a thread does it. O(1).
+    /// Something was done so long after it was due. O(1).
     pub(crate) fn record(&mut self, late: Duration) {
-        if !self.is_polled {
-            return;
-        }
         if self.newest.count == WINDOW {
             self.before = core::mem::take(&mut self.newest);
         }
@@ -104,7 +112,7 @@ impl TimerLag {
         if self.is_polled {
             Lag::Polled(self.known)
         } else {
-            Lag::Driven
+            Lag::Driven(self.known)
         }
     }
 
@@ -119,10 +127,15 @@ impl TimerLag {
         let rank = usize::from(both.count / (WINDOW / 2)).min(LATER - 1);
         let seen = Duration::from_micros(both.greatest_us[rank].into());
         if both.count < FEW {
-            return seen.max(FRAME);
+            return seen.max(at_first(self.is_polled));
         }
         seen
     }
+}
+
+/// What is expected before much is seen.
+const fn at_first(is_polled: bool) -> Duration {
+    if is_polled { FRAME } else { TIMER_GRANULARITY }
 }
 
 impl Window {
@@ -153,10 +166,24 @@ mod tests {
         lag.record(us(33_000));
         assert_eq!(lag.get().most(), us(33_000));
         assert_eq!(lag.get().of_round(), us(16_500));
-        let mut driven = TimerLag::new(false);
-        driven.record(us(33_000));
-        assert_eq!(driven.get().most(), TIMER_GRANULARITY);
-        assert_eq!(driven.get().of_round(), Duration::ZERO);
+    }
+
+    /// Goal: a thread's lag is what what leaves last is due before, and nothing of a round: those are as long as the path makes them.
+    #[test]
+    fn a_thread_is_as_late_as_it_was_seen_to_be() {
+        let mut lag = TimerLag::new(false);
+        assert_eq!(lag.get().most(), TIMER_GRANULARITY + LEAVING);
+        for _ in 0..FEW {
+            lag.record(us(70));
+        }
+        assert_eq!(lag.get().most(), us(170));
+        for _ in 0..10 {
+            lag.record(us(5_000));
+        }
+        assert_eq!(lag.get().most(), us(5_100));
+        let lag = lag.get();
+        assert_eq!(lag.of_round() + lag.before_end() + lag.deviation(), us(0));
+        assert_eq!(lag.after_rounds(), TIMER_GRANULARITY);
     }
 
     /// Goal: what a loop that looks once a frame does is known to within a frame's last hundredths, and what a precise host does as well.

@@ -184,7 +184,7 @@ impl Session {
                 slack: self.path.slack(time_left, margin),
                 round_time,
                 rtt: self.path.rtt.smoothed(),
-                rtt_deviation: self.path.rtt.variation(),
+                rtt_deviation: self.path.rtt.variation() + self.path.timer_lag.deviation(),
             },
             ..Situation::first(source_symbols, rounds, self.path.loss.upper_bound())
         }
