@@ -55,7 +55,7 @@ impl Lag {
     /// longer instead.
     pub(crate) fn after_rounds(self) -> Duration {
         match self {
-            Self::Driven(lag) => lag + LEAVING,
+            Self::Driven(_) => TIMER_GRANULARITY,
             Self::Polled(_) => Duration::ZERO,
         }
     }
