@@ -72,7 +72,8 @@ pub use hurry::{Delays, Hurries, Hurry};
 pub use kind::{ParityPrice, ParsePolicyKindError, PolicyKind};
 pub use library::Library;
 pub use limits::{
-    FLIGHT_MAX, LOSS_MAX, MISS_TARGET_MIN, MISS_TARGETS_MAX, ROUNDS_MAX, SOURCE_SYMBOLS_MAX,
+    ANSWERS_APART, FLIGHT_MAX, LOSS_MAX, MISS_TARGET_MIN, MISS_TARGETS_MAX, ROUNDS_MAX,
+    SOURCE_SYMBOLS_MAX,
 };
 pub use pangolin::Pangolin;
 pub use plan::{Step, plan};

@@ -1,5 +1,7 @@
 //! The bounds of every table and loop of this crate.
 
+use core::time::Duration;
+
 /// Most source symbols that one block may have.
 pub const SOURCE_SYMBOLS_MAX: u8 = 64;
 
@@ -18,3 +20,6 @@ pub const LOSS_MAX: f64 = 0.5;
 
 /// Miss targets for which a [`crate::Library`] keeps tables of their own.
 pub const MISS_TARGETS_MAX: usize = 16;
+
+/// Between an acknowledgement and its repetition, where they get lost: another moment, and before its peer takes it for lost.
+pub const ANSWERS_APART: Duration = Duration::from_millis(2);

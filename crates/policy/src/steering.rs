@@ -200,8 +200,8 @@ impl Steering {
             exactly
         };
         let excess = excess_of(miss / self.aim(miss_target), correction);
-        let (each, most) = (stands_for * miss_target, doubt.misses(miss_target));
-        let excess = self.paid_for(excess, doubted_by(correction), each, most);
+        let (each, forgivable) = (stands_for * miss_target, doubt.misses(miss_target));
+        let excess = self.paid_for(excess, doubted_by(correction), each, forgivable);
         let hurry = self.hurry(excess);
         let step = hurry * STEP.max(FIRST_STEP / libm::sqrtf(self.messages as f32));
         let most = libm::log2f(SYMBOLS_MAX * f32::from(first.source_symbols) / miss_target);
@@ -232,6 +232,7 @@ impl Steering {
         let before = self.forgiven.min(most);
         self.forgiven = (before + each * (excess - beyond)).clamp(0.0, most);
         if self.forgiven == before {
+            // (Of a target of nothing, nothing is forgiven.)
             excess
         } else {
             excess - (self.forgiven - before) / each

@@ -6,6 +6,7 @@ use super::State;
 use super::chances::Chance;
 use super::grid::ROUNDS;
 use crate::Hurry;
+use crate::limits::ANSWERS_APART;
 
 /// Share of answers that take longer than the round time, by its definition (a 99 % quantile).
 const LATE_ANSWERS: f64 = 0.01;
@@ -14,8 +15,6 @@ const LATE_SAVED: f64 = 0.632;
 
 /// How much longer than their deviation rounds wait at most: not at all, if they did not vary, would be by chance too short for some.
 const LEAST_SPARE: Duration = Duration::from_micros(50);
-/// The same where answers get lost: the receiver says them twice, so far apart.
-const REPEATED: Duration = Duration::from_millis(2);
 
 /// What is made of the time.
 #[derive(Clone, Copy)]
@@ -91,9 +90,14 @@ impl State<'_> {
             let value = is_compared.then(|| self.value(most, deficit));
             return pace(most, None, value.unwrap_or(0.0));
         }
-        let repeated = situation.answers.lost > LATE_ANSWERS as f32;
-        let least = if repeated { REPEATED } else { LEAST_SPARE };
-        let most_spare = situation.timing.rtt_deviation.saturating_add(least);
+        // Where more answers get lost than come late, it is their repetition that is waited for.
+        let is_repeated = situation.answers.lost > LATE_ANSWERS as f32;
+        let spare = if is_repeated {
+            ANSWERS_APART
+        } else {
+            LEAST_SPARE
+        };
+        let most_spare = situation.timing.rtt_deviation.saturating_add(spare);
         let mut best = pace(most, None, f64::INFINITY);
         for rounds in (2..=most).rev() {
             let spare = (situation.timing.slack / u32::from(rounds - 1))

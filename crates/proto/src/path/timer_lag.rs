@@ -69,14 +69,6 @@ impl Lag {
         }
     }
 
-    /// What comes on top of the deviation of round trips, of which rounds leave as much to the latest answers: a loop sees them at the next look.
-    pub(crate) fn deviation(self) -> Duration {
-        match self {
-            Self::Driven(_) => Duration::ZERO,
-            Self::Polled(_) => TIMER_GRANULARITY,
-        }
-    }
-
     /// How much earlier than its end a round is due.
     pub(crate) fn before_end(self) -> Duration {
         match self {
@@ -168,7 +160,7 @@ mod tests {
         assert_eq!(lag.get().of_round(), us(16_500));
     }
 
-    /// Goal: a thread's lag is what what leaves last is due before, and nothing of a round: those are as long as the path makes them.
+    /// Goal: what leaves last is due a thread's lag before, and rounds are as long as the path makes them.
     #[test]
     fn a_thread_is_as_late_as_it_was_seen_to_be() {
         let mut lag = TimerLag::new(false);
@@ -182,7 +174,7 @@ mod tests {
         }
         assert_eq!(lag.get().most(), us(5_100));
         let lag = lag.get();
-        assert_eq!(lag.of_round() + lag.before_end() + lag.deviation(), us(0));
+        assert_eq!(lag.of_round() + lag.before_end(), us(0));
         assert_eq!(lag.after_rounds(), TIMER_GRANULARITY);
     }
 

@@ -4,13 +4,11 @@
 //! spent: they are never repeated for more bytes than lost ones have cost (research/fec.md, box E2). Only the last one before a pause is:
 //! each holds all that those before it did.
 
-use core::time::Duration;
+use punctual_policy::ANSWERS_APART;
 
 use crate::path::Rtt;
 use crate::time::Instant;
 
-/// Between an acknowledgement and its repetition: another moment, and before its peer takes it for lost.
-const SPACING: Duration = Duration::from_millis(2);
 /// Bytes of a packet that holds an acknowledgement alone, with its headers.
 const BYTES: u32 = 80;
 /// Bytes of credit, at most: some dozens of repetitions.
@@ -68,7 +66,7 @@ impl PendingAck {
             self.credit = self.credit.saturating_sub(BYTES);
             self.repeat_at = None;
         } else {
-            self.repeat_at = (self.credit >= BYTES).then(|| now + SPACING);
+            self.repeat_at = (self.credit >= BYTES).then(|| now + ANSWERS_APART);
         }
     }
 
@@ -88,6 +86,8 @@ impl PendingAck {
 
 #[cfg(test)]
 mod tests {
+    use core::time::Duration;
+
     use super::*;
 
     fn at(us: u64) -> Instant {
@@ -119,7 +119,7 @@ mod tests {
             let Some(again) = ack.repeat_at() else {
                 continue;
             };
-            assert_eq!(again, now + SPACING);
+            assert_eq!(again, now + ANSWERS_APART);
             ack.on_timeout(now);
             assert!(!ack.is_due, "not yet");
             ack.on_timeout(again);

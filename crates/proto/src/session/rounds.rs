@@ -184,7 +184,7 @@ impl Session {
                 slack: self.path.slack(time_left, margin),
                 round_time,
                 rtt: self.path.rtt.smoothed(),
-                rtt_deviation: self.path.rtt.variation() + self.path.timer_lag.deviation(),
+                rtt_deviation: self.path.rtt.variation(),
             },
             ..Situation::first(source_symbols, rounds, self.path.loss.upper_bound())
         }
