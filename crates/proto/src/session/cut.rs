@@ -330,13 +330,11 @@ impl Session {
             return 0.0;
         }
         let policy = shared.config.policies.policy(options.miss_target());
-        let price = self.price(stream, options.miss_target(), shared);
-        let Plan { cut, rounds } = &intent.plan;
-        let key = self.prediction_key(policy, cut.source_symbols, *rounds, intent.time_left, price);
-        let miss = self.remembered_miss(&key).unwrap_or_else(|| {
-            let situation = self.first_situation(now, stream, &intent, options, shared);
-            self.predict_miss(key, &situation, policy)
-        });
+        let situation = self.first_situation(now, stream, &intent, options, shared);
+        let key = self.prediction_key(&situation, policy);
+        let miss = self
+            .remembered_miss(&key)
+            .unwrap_or_else(|| self.predict_miss(key, &situation, policy));
         let miss = 1.0 - libm::pow(1.0 - miss, intent.blocks as f64);
         let stream = self.traffic.streams.get(stream);
         1.0 - stream.map_or(miss, |stream| stream.surprise.corrected(miss))

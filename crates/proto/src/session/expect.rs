@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use punctual_policy::{Answers, Burst, Policy, Price, Situation, expected_cost, predict_miss};
+use punctual_policy::{Answers, Burst, Policy, Situation, expected_cost, predict_miss};
 
 use super::{Session, Shared};
 
@@ -20,6 +20,9 @@ pub(super) struct PredictionKey {
     source_symbols: u8,
     rounds: u16,
     time_left: Duration,
+    /// What is sent at first: at a price where one message gets a copy and the next none, they miss as differently.
+    symbols: u16,
+    is_hurried: bool,
     /// The bound and the present loss, to about an eighth of an octave.
     loss: [u32; 2],
     price: Option<u8>,
@@ -81,27 +84,26 @@ impl Session {
         }
     }
 
-    /// What a prediction for a block of so many source symbols is made for.
-    pub(super) fn prediction_key(
-        &self,
-        policy: &dyn Policy,
-        source_symbols: u8,
-        rounds: u16,
-        time_left: Duration,
-        price: Option<Price>,
-    ) -> PredictionKey {
+    /// What a prediction for a block with this first situation is made for.
+    pub(super) fn prediction_key(&self, first: &Situation, policy: &dyn Policy) -> PredictionKey {
         // A new look at every packet of a young session, and at every 32nd later: what has been seen of the path then changes
         // little from one to the next. A change of the loss shows in the key itself.
         let acked = self.largest_acked.unwrap_or(0);
         let loss = [self.path.loss.upper_bound(), self.path.level.mean()];
+        let action = policy.decide(first);
+        let timing = first.timing;
         PredictionKey {
             policy: core::ptr::from_ref(policy).cast::<()>() as usize,
-            source_symbols,
-            rounds: rounds.min(ROUNDS_ALIKE),
-            time_left,
+            source_symbols: first.source_symbols,
+            rounds: first.rounds_left.min(ROUNDS_ALIKE),
+            time_left: timing.time_left,
+            symbols: action.symbols,
+            is_hurried: action
+                .look_again
+                .is_some_and(|wait| wait < timing.round_time),
             loss: loss.map(|loss| loss.to_bits() >> 20),
             // To half an octave.
-            price: price.map(|price| (2.0 * price.log2()) as u8),
+            price: first.price.map(|price| (2.0 * price.log2()) as u8),
             acked: if acked < 256 { acked } else { acked | 31 },
         }
     }
