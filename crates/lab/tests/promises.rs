@@ -4,7 +4,7 @@ mod support;
 
 use std::time::Duration;
 
-use punctual_lab::channel::{LossModel, PathSpec, Reorder, RttSplit};
+use punctual_lab::channel::{DelayModel, GammaDelay, LossModel, PathSpec, Reorder, RttSplit};
 use punctual_lab::simulate::{SimulateOptions, simulate};
 use punctual_proto::{MissReason, Outcome, SendOptions};
 use support::{Duo, ms, path};
@@ -58,25 +58,50 @@ fn the_exact_policy_keeps_its_promise_cheaply() {
 fn who_gets_no_copy_is_predicted_to_be_lost_as_often() {
     let mut network = PathSpec::fixed("a test", ms(60), RttSplit::EVEN);
     std::sync::Arc::make_mut(&mut network.forward).loss = LossModel::Uniform(0.02);
+    let (late, predicted) = late_and_predicted(&network, ms(78), 1);
+    assert!(
+        (0.9..1.1).contains(&(predicted / late)),
+        "{predicted} {late}"
+    );
+}
+
+/// A regression: rounds were to begin when the one before is over and not when its losses are known, so one too few was reckoned with (0.07 % for 0.04).
+/// Method: packets overtake each other, four symbols, two rounds and a bit.
+#[test]
+fn a_round_that_early_answers_make_room_for_is_predicted() {
+    let mut network = PathSpec::fixed("a test", ms(60), RttSplit::EVEN);
+    for channel in [&mut network.forward, &mut network.backward] {
+        let channel = std::sync::Arc::make_mut(channel);
+        let delay = GammaDelay::fit(ms(15), ms(30), ms(10)).expect("it can be fitted");
+        channel.delay = DelayModel::Gamma(std::sync::Arc::new(delay));
+        channel.variation.coherence = Duration::ZERO;
+    }
+    std::sync::Arc::make_mut(&mut network.forward).loss = LossModel::Uniform(0.02);
+    let (late, predicted) = late_and_predicted(&network, ms(180), 4);
+    assert!(
+        (0.7..1.3).contains(&(predicted / late)),
+        "{predicted} {late}"
+    );
+}
+
+/// Late share and what was predicted, of 150,000 messages.
+fn late_and_predicted(network: &PathSpec, deadline: Duration, symbols: u8) -> (f64, f64) {
     let (mut late, mut predicted) = (0.0, 0.0);
     for seed in 1..=3 {
         let options = SimulateOptions {
-            symbols: Some(1),
+            symbols: Some(symbols),
             message_bytes: 1000,
             sessions: 2,
             interval: ms(50),
             messages: 50_000,
             seed,
-            ..SimulateOptions::new(network.clone(), ms(78))
+            ..SimulateOptions::new(network.clone(), deadline)
         };
         let summary = simulate(&options, |_| {}).unwrap().remove(0).summary;
-        late += summary.late_share;
-        predicted += summary.predicted_late_share.unwrap();
+        late += summary.late_share / 3.0;
+        predicted += summary.predicted_late_share.unwrap() / 3.0;
     }
-    assert!(
-        (0.9..1.1).contains(&(predicted / late)),
-        "{predicted} {late}"
-    );
+    (late, predicted)
 }
 
 /// Goal: where answers are lost as often as messages, silences count in what is expected, and the promise is kept from the first messages on.

@@ -63,6 +63,13 @@ impl Hurries {
         self
     }
 
+    /// The way that waits so long for answers, if there is one, as if they all came.
+    #[must_use]
+    pub fn answered(self, wait: Duration) -> Self {
+        let way = self.iter().find(|way| way.wait == wait);
+        way.map_or(Self::NONE, |way| Self::one(Hurry { late: 0.0, ..*way }))
+    }
+
     /// The ways that are worth a thought.
     pub fn iter(&self) -> impl Iterator<Item = &Hurry> {
         self.ways.iter().filter(|way| way.is_possible())
@@ -92,6 +99,7 @@ impl Situation {
     /// The situation with the ways to hurry that a path with such delays offers; clocks and timers may be off by `margin`.
     #[must_use]
     pub fn with_hurry(mut self, delays: &impl Delays, margin: Duration) -> Self {
+        self.hurries = Hurries::NONE;
         let [one, two, chancy @ ..] = &mut self.hurries.ways;
         for (more, hurry) in [(1, one), (2, two)] {
             let rounds = self.rounds_left.saturating_add(more);

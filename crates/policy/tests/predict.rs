@@ -6,7 +6,7 @@ use std::time::Duration;
 use punctual_policy::solve::{Problem, curve, solve};
 use punctual_policy::{
     Action, Fixed, Pangolin, Policy, PolicyKind, Retransmit, Situation, Timing, expected_cost,
-    predict, predict_miss,
+    follow, predict, predict_miss,
 };
 
 #[test]
@@ -41,6 +41,25 @@ fn late_symbols_count_as_lost_in_their_round() {
         1.0
     );
     assert!((expected_cost(&Retransmit, &now, 0.5, &[]) - 1.5).abs() < 1e-15);
+}
+
+/// Method: a round, and one more that the first situation knows nothing of.
+#[test]
+fn rounds_are_followed_as_they_begin() {
+    let first = Situation::first(1, 1, 0.0);
+    let mut sent_before = Vec::new();
+    let found = follow(&Retransmit, &first, 0.5, 0.8, |round, _| {
+        sent_before.push(round.sent);
+        let rounds_left = u16::from(sent_before.len() < 2);
+        let next = Situation {
+            rounds_left,
+            ..*round
+        };
+        (next, 0.5)
+    });
+    assert_eq!(sent_before, [0, 1]);
+    assert!((found.miss - 0.6 * 0.75).abs() < 1e-15, "{found:?}");
+    assert!((found.symbols - 1.6).abs() < 1e-15, "{found:?}");
 }
 
 #[test]

@@ -159,6 +159,17 @@ impl Path {
         self.rtt.smoothed().saturating_mul(round_trips)
     }
 
+    /// After what time it is known which packets of a flight were lost, if later ones of it arrived: each of these is as likely.
+    pub(crate) fn losses_known_after(&self) -> [Duration; 3] {
+        let allowance = self.reordering.allowance();
+        let least = if allowance.is_zero() {
+            Duration::ZERO
+        } else {
+            self.rtt.smoothed()
+        };
+        [1.0 / 6.0, 0.5, 5.0 / 6.0].map(|share| self.rtt.quantile(share).max(least) + allowance)
+    }
+
     fn one_way_delay_min(&self) -> Duration {
         if self.owd.is_empty() {
             self.rtt.min() / 2

@@ -43,6 +43,15 @@ impl Rtt {
         self.count > 0
     }
 
+    /// The round trip that this share of samples did not exceed.
+    pub(crate) fn quantile(&self, share: f64) -> Duration {
+        if self.is_known() {
+            self.samples.quantile(share)
+        } else {
+            INITIAL
+        }
+    }
+
     pub(crate) const fn smoothed(&self) -> Duration {
         if self.is_known() {
             self.smoothed

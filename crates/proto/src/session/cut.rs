@@ -4,7 +4,7 @@
 use alloc::vec::Vec;
 use core::time::Duration;
 
-use punctual_policy::Situation;
+use punctual_policy::{Prediction, Situation};
 
 use super::rounds::draw;
 use super::send::{check, entry_of};
@@ -332,9 +332,11 @@ impl Session {
         let policy = shared.config.policies.policy(options.miss_target());
         let situation = self.first_situation(now, stream, &intent, options, shared);
         let key = self.prediction_key(&situation, policy);
-        let miss = self
-            .remembered_miss(&key)
-            .unwrap_or_else(|| self.predict_miss(key, &situation, policy));
+        let miss = self.remembered_miss(&key).unwrap_or_else(|| {
+            let miss = self.predict_block(now, &situation, policy).miss;
+            self.remember_miss(key, miss);
+            miss
+        });
         let miss = 1.0 - libm::pow(1.0 - miss, intent.blocks as f64);
         let stream = self.traffic.streams.get(stream);
         1.0 - stream.map_or(miss, |stream| stream.surprise.corrected(miss))
@@ -354,7 +356,8 @@ impl Session {
         }
         let intent = self.intend(now, len, options, shared);
         let situation = intent.situation(now, self, options);
-        let (miss, symbols) = self.predict_block(&situation, options.miss_target(), shared);
+        let policy = shared.config.policies.policy(options.miss_target());
+        let Prediction { miss, symbols } = self.predict_block(now, &situation, policy);
         let (plan, blocks) = (intent.plan, intent.blocks);
         let k = f64::from(plan.cut.source_symbols);
         let packet = (plan.cut.symbol_len + PACKET_OVERHEAD) as f64;

@@ -2,12 +2,11 @@
 
 use core::time::Duration;
 
-use punctual_policy::{Answers, Burst, Policy, Situation, expected_cost, predict_miss};
+use punctual_policy::{Answers, Burst, Policy, Prediction, Situation, follow};
 
-use super::{Session, Shared};
+use super::Session;
+use crate::time::Instant;
 
-/// Rounds that a prediction looks ahead; what later rounds could still save is not counted.
-const PREDICTED_ROUNDS: usize = 16;
 /// With so many rounds or more a prediction is the same: what eight rounds lose is below all targets.
 const ROUNDS_ALIKE: u16 = 8;
 
@@ -33,29 +32,86 @@ impl Session {
     /// Probability of a miss and expected symbols of a block.
     pub(super) fn predict_block(
         &self,
-        situation: &Situation,
-        miss_target: f32,
-        shared: &Shared<'_>,
-    ) -> (f64, f64) {
-        let policy = shared.config.policies.policy(miss_target);
-        if situation.rounds_left == 0 {
-            let loss = self.expected_loss(situation).min(0.99);
-            return (1.0, f64::from(situation.deficit) / (1.0 - loss));
-        }
-        let (miss, loss, later) = self.expected_miss(situation, policy);
-        (miss, expected_cost(policy, situation, loss, &later))
-    }
-
-    /// Probability of a miss of one block, with the loss and the shares in time that it was reckoned with.
-    fn expected_miss(
-        &self,
+        now: Instant,
         situation: &Situation,
         policy: &dyn Policy,
-    ) -> (f64, f64, [f64; PREDICTED_ROUNDS]) {
+    ) -> Prediction {
         let loss = self.expected_loss(situation);
-        let (first, later) = self.on_time_by_round(situation, policy);
-        let miss = 1.0 - first * (1.0 - late_by_loss(policy, situation, loss, &later));
-        (miss, loss, later)
+        if situation.rounds_left == 0 {
+            return Prediction {
+                miss: 1.0,
+                symbols: f64::from(situation.deficit) / (1.0 - loss.min(0.99)),
+            };
+        }
+        // Its rounds are followed as if losses were independent and all answers came; what bursts and lost answers change about that is what they
+        // change at the same price (an approximation: neither is followed through a varying delay).
+        let wait = policy.decide(situation).look_again.unwrap_or_default();
+        let plain = Situation {
+            hurries: situation.hurries.answered(wait),
+            burst: Burst::default(),
+            answers: Answers {
+                lost: 0.0,
+                ..situation.answers
+            },
+            ..*situation
+        };
+        let in_time = self.path.on_time(situation.timing.time_left);
+        let independent = self.follow_rounds(now, &plain, policy, loss, in_time);
+        let miss_at_price = |situation| policy.miss_at_price(situation).map(f64::from);
+        let change = miss_at_price(situation).zip(miss_at_price(&plain));
+        let change = change.map_or(0.0, |(miss, plain)| miss - plain);
+        let late = (independent.miss + change).clamp(0.0, 1.0);
+        // The symbols of a flight share the delay of their moment: when it is too long for one, it is for all, and no redundancy helps.
+        Prediction {
+            miss: 1.0 - in_time * (1.0 - late),
+            ..independent
+        }
+    }
+
+    /// What comes of a block whose first flight is in time so likely, given that it is: followed through rounds that begin when it is known what the one
+    /// before has lost.
+    fn follow_rounds(
+        &self,
+        now: Instant,
+        first: &Situation,
+        policy: &dyn Policy,
+        loss: f64,
+        in_time: f64,
+    ) -> Prediction {
+        let follow_if = |answered: Duration| {
+            follow(policy, first, loss, 1.0, |round, wait| {
+                // A symbol that is missing alone is that of which nothing arrived, and no answer comes.
+                let is_answered = round.deficit > 1;
+                let wait = if is_answered {
+                    wait.min(answered)
+                } else {
+                    wait
+                };
+                let time_left = round.timing.time_left.saturating_sub(wait);
+                let rounds = self.path.rounds_within(time_left, self.clock_margin(now));
+                // What a later round adds is counted symbol by symbol.
+                let later = self.path.on_time(time_left) / in_time.max(1e-9);
+                (self.with_time(now, *round, time_left, rounds), later)
+            })
+        };
+        // Nothing overtakes what was lost last in its flight.
+        let flight = f64::from(policy.decide(first).symbols.max(1));
+        let last = if first.deficit > 1 { 1.0 / flight } else { 1.0 };
+        let answered = self.path.losses_known_after();
+        let each = (1.0 - last) / answered.len() as f64;
+        let mut mean = Prediction {
+            miss: 0.0,
+            symbols: 0.0,
+        };
+        let ways = [(Duration::MAX, last)].into_iter();
+        for (answered, share) in ways.chain(answered.map(|after| (after, each))) {
+            if share > 0.0 {
+                let one = follow_if(answered);
+                mean.miss += share * one.miss;
+                mean.symbols += share * one.symbols;
+            }
+        }
+        mean
     }
 
     /// The prediction made last, if it was for the same.
@@ -64,16 +120,9 @@ impl Session {
         (last == key).then_some(*miss)
     }
 
-    /// Probability of a miss of one block, remembered as the one for `key`.
-    pub(super) fn predict_miss(
-        &mut self,
-        key: PredictionKey,
-        situation: &Situation,
-        policy: &dyn Policy,
-    ) -> f64 {
-        let (miss, ..) = self.expected_miss(situation, policy);
+    /// Remembers the probability of a miss of one block as the one for `key`.
+    pub(super) fn remember_miss(&mut self, key: PredictionKey, miss: f64) {
         self.traffic.prediction = Some((key, miss));
-        miss
     }
 
     /// With what a prediction reckons: with a price, as the policy does, the present loss.
@@ -107,54 +156,4 @@ impl Session {
             acked: if acked < 256 { acked } else { acked | 31 },
         }
     }
-
-    /// Probability that the first flight comes in time, loss aside; and that a symbol of each round does, given that.
-    ///
-    /// The symbols of a flight share the delay of their moment: when it is too long for one, it is for all, and no redundancy
-    /// helps. What a later round adds to that is counted symbol by symbol.
-    fn on_time_by_round(
-        &self,
-        situation: &Situation,
-        policy: &dyn Policy,
-    ) -> (f64, [f64; PREDICTED_ROUNDS]) {
-        let first = self.path.on_time(situation.timing.time_left);
-        let mut later = [1.0; PREDICTED_ROUNDS];
-        let (mut rounds, mut lasts) = (situation.rounds_left, self.path.rtt.smoothed());
-        if situation.may_hurry() {
-            let wait = policy.decide(situation).look_again;
-            if let Some(wait) = wait.filter(|wait| *wait < situation.timing.round_time) {
-                (rounds, lasts) = (PREDICTED_ROUNDS as u16, lasts.max(wait));
-            }
-        }
-        let rounds = usize::from(rounds).min(PREDICTED_ROUNDS);
-        for (round, share) in later.iter_mut().enumerate().take(rounds).skip(1) {
-            // A later round begins when feedback is back, mostly; at the latest when the round time is over.
-            let begins = lasts.saturating_mul(round as u32);
-            let in_time = self
-                .path
-                .on_time(situation.timing.time_left.saturating_sub(begins));
-            *share = (in_time / first.max(1e-9)).min(1.0);
-        }
-        (first, later)
-    }
-}
-
-/// Probability that a block is late although its first flight would have been in time: by losses, or in a later round by the delay.
-///
-/// Its rounds are followed as if losses were independent and all answers came; what bursts and lost answers change about that is what they
-/// change at the same price (an approximation: neither is followed through a varying delay).
-fn late_by_loss(policy: &dyn Policy, situation: &Situation, loss: f64, on_time: &[f64]) -> f64 {
-    let plain = Situation {
-        burst: Burst::default(),
-        answers: Answers {
-            lost: 0.0,
-            ..situation.answers
-        },
-        ..*situation
-    };
-    let independent = predict_miss(policy, &plain, loss, on_time);
-    let miss = |situation| policy.miss_at_price(situation).map(f64::from);
-    let change = miss(situation).zip(miss(&plain));
-    let change = change.map_or(0.0, |(miss, plain)| miss - plain);
-    (independent + change).clamp(0.0, 1.0)
 }

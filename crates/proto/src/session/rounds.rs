@@ -162,12 +162,7 @@ impl Session {
         rounds: u16,
         miss_target: f32,
     ) -> Situation {
-        let round_time = self.path.round_time();
-        // The last round begins when those before have waited their time.
-        let before = round_time.saturating_mul(u32::from(rounds.saturating_sub(1)));
-        let after_all = before + round_time;
-        let margin = self.clock_margin(now);
-        Situation {
+        let situation = Situation {
             loss_mean: self
                 .path
                 .level
@@ -177,6 +172,26 @@ impl Session {
                 lost: self.path.feedback.unanswered() as f32,
                 ..Answers::default()
             },
+            ..Situation::first(source_symbols, rounds, self.path.loss.upper_bound())
+        };
+        self.with_time(now, situation, time_left, rounds)
+    }
+
+    /// The same with so much time left, which is enough for so many rounds.
+    pub(super) fn with_time(
+        &self,
+        now: Instant,
+        situation: Situation,
+        time_left: Duration,
+        rounds: u16,
+    ) -> Situation {
+        let round_time = self.path.round_time();
+        // The last round begins when those before have waited their time.
+        let before = round_time.saturating_mul(u32::from(rounds.saturating_sub(1)));
+        let after_all = before + round_time;
+        let margin = self.clock_margin(now);
+        Situation {
+            rounds_left: rounds,
             on_time: self.path.on_time(time_left.saturating_sub(before)) as f32,
             last_chance: self.path.on_time(time_left.saturating_sub(after_all)) as f32,
             timing: Timing {
@@ -186,7 +201,7 @@ impl Session {
                 rtt: self.path.rtt.smoothed(),
                 rtt_deviation: self.path.rtt.variation(),
             },
-            ..Situation::first(source_symbols, rounds, self.path.loss.upper_bound())
+            ..situation
         }
         .with_hurry(&self.path, margin + self.path.timer_lag.after_rounds())
     }
