@@ -318,6 +318,37 @@ fn a_flight_that_may_be_late_is_reckoned_with() {
     );
 }
 
+/// Goal: where many rounds fit and nothing is answered for, waits double, and the last rounds are used all the same. (Every round was: a message that met a
+/// blackout on a path of 1 ms was sent a hundred times.)
+#[test]
+fn a_silence_is_waited_out() {
+    let policy = steered(1e-3);
+    let round_time = Duration::from_millis(1);
+    let mut rounds_left = 100_u16;
+    let mut now = Situation {
+        price: Some(Price::from_log2(9.0)),
+        ..Situation::first(4, rounds_left, 0.02)
+    };
+    let mut flights = Vec::new();
+    while rounds_left > 0 {
+        let time_left = round_time * u32::from(rounds_left);
+        now.rounds_left = rounds_left;
+        now.timing = Timing {
+            time_left,
+            slack: time_left - round_time,
+            round_time,
+            ..Timing::default()
+        };
+        let action = policy.decide(&now);
+        assert!(action.symbols >= 4, "{action:?}");
+        flights.push(rounds_left);
+        now.sent += action.symbols;
+        let wait = action.look_again.unwrap_or(round_time).as_millis() as u16;
+        rounds_left = rounds_left.saturating_sub(wait);
+    }
+    assert_eq!(flights, [100, 99, 98, 97, 95, 91, 83, 67, 35, 3, 2, 1]);
+}
+
 /// Goal: one message never costs more than the cap, whatever a miss is worth.
 #[test]
 fn what_a_message_may_cost_is_bounded() {

@@ -16,6 +16,11 @@ const LATE_SAVED: f64 = 0.632;
 /// How much longer than their deviation rounds wait at most: not at all, if they did not vary, would be by chance too short for some.
 const LEAST_SPARE: Duration = Duration::from_micros(50);
 
+/// Rounds that are left over when a silence is waited out: what is sent in them is decided as ever.
+const LAST_ROUNDS: u16 = 3;
+/// Flights in vain after which it is.
+const IN_VAIN: u16 = 3;
+
 /// What is made of the time.
 #[derive(Clone, Copy)]
 pub(super) struct Pace {
@@ -90,6 +95,9 @@ impl State<'_> {
             let value = is_compared.then(|| self.value(most, deficit));
             return pace(most, None, value.unwrap_or(0.0));
         }
+        if let Some(wait) = self.wait_out() {
+            return pace(most, Some(wait), self.value(most, deficit));
+        }
         // Where more answers get lost than come late, it is their repetition that is waited for.
         let is_repeated = situation.answers.lost > LATE_ANSWERS as f32;
         let spare = if is_repeated {
@@ -119,5 +127,22 @@ impl State<'_> {
             }
         }
         best
+    }
+
+    /// How long to wait after a flight, if three before were in vain and many more fit: the path carries nothing, it seems, and each wait is twice the one
+    /// before, as timeouts are (RFC 8961), but that the last rounds are as ever. (With bursts of 50 ms, 1 ms of round trip and 120 ms of time, a packet that
+    /// met one was sent 22 times. An answer to anything later ends the wait.)
+    fn wait_out(&self) -> Option<Duration> {
+        let situation = self.situation;
+        let source_symbols = u16::from(situation.source_symbols);
+        let again = situation.sent.saturating_sub(source_symbols);
+        let in_vain = 1 + again / u16::from(situation.deficit.max(1));
+        let doublings = (in_vain + 1).checked_sub(IN_VAIN)?;
+        let before_last = situation.rounds_left.checked_sub(LAST_ROUNDS)?;
+        if doublings == 0 || before_last == 0 {
+            return None;
+        }
+        let rounds = (1_u32 << doublings.min(16)).min(before_last.into());
+        Some(situation.timing.round_time.saturating_mul(rounds))
     }
 }

@@ -74,7 +74,7 @@ impl Block {
         self.unaccounted == 0
             && self.flight.to_send == 0
             && self.sent > 0
-            && (self.flight.backoff == 0 || self.flight.is_acked)
+            && (!self.flight.waits() || self.flight.is_acked)
     }
 
     /// When this block wants attention next. A round does not end before its flight has left.

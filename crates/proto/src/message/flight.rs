@@ -28,6 +28,8 @@ pub(crate) struct Flight {
     pub(crate) resumes_at: Option<Instant>,
     /// Before then the next one was not meant to leave.
     not_before: Instant,
+    /// It is waited out that the path carries nothing: whatever of it is lost meanwhile ends no round, until something is answered for.
+    pub(crate) waits_out: bool,
     /// Doublings of the round time, after the deadline.
     pub(crate) backoff: u8,
 }
@@ -41,6 +43,16 @@ impl Flight {
     /// Symbols still to be sent that are needed even if none is lost.
     pub(crate) const fn needed(&self) -> u16 {
         self.to_send.saturating_sub(self.redundant)
+    }
+
+    /// Whether its round is longer than answers take, since nothing is answered for.
+    pub(crate) const fn waits(&self) -> bool {
+        self.backoff > 0 || self.waits_out
+    }
+
+    /// Something later was answered for: nothing is to be waited out.
+    pub(crate) const fn wait_no_longer(&mut self) {
+        (self.backoff, self.waits_out) = (0, false);
     }
 
     /// When its next symbol may leave.

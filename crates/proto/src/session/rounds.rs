@@ -94,7 +94,7 @@ impl Session {
             let in_silence = situation.answers.missing > 0.0;
             (policy.decide(&situation), policy.counts(), in_silence)
         };
-        // Inside the deadline there is no backoff. After it (or without one) each round that nobody answered doubles the next,
+        // Inside the deadline the policy says how long to wait. After it (or without one) each round that nobody answered doubles the next,
         // unless so little is on its way that it matters to nobody.
         let is_linear = shared.config.thin_streams.linear_timeouts && self.is_thin() && !is_dark;
         Some(Decision {
@@ -288,6 +288,7 @@ impl Session {
         block.flight.until_pause = decision.together;
         block.flight.spacing = decision.spacing;
         block.flight.patience = decision.look_again.unwrap_or_default();
+        block.flight.waits_out = block.flight.patience >= round_time * 2;
         let patience = block.flight.patience.max(round_time);
         block.flight.began = now;
         block.flight.round_ends = None;
@@ -393,9 +394,9 @@ impl Session {
                 .traffic
                 .outbox
                 .block_mut(number)
-                .filter(|block| block.flight.backoff > 0)
+                .filter(|block| block.flight.waits())
             {
-                block.flight.backoff = 0;
+                block.flight.wait_no_longer();
                 block.flight.round_ends = block.flight.round_ends.map(|_| now);
                 self.arm(number);
             }
