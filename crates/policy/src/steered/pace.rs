@@ -136,9 +136,9 @@ impl State<'_> {
         let situation = self.situation;
         let source_symbols = u16::from(situation.source_symbols);
         let again = situation.sent.saturating_sub(source_symbols);
-        let in_vain = 1 + again / u16::from(situation.deficit.max(1));
-        let doublings = (in_vain + 1).checked_sub(IN_VAIN)?;
-        let before_last = situation.rounds_left.checked_sub(LAST_ROUNDS)?;
+        let repeated = again / u16::from(situation.deficit.max(1));
+        let doublings = repeated.saturating_sub(IN_VAIN - 2);
+        let before_last = situation.rounds_left.saturating_sub(LAST_ROUNDS);
         if doublings == 0 || before_last == 0 {
             return None;
         }
