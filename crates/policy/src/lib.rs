@@ -78,7 +78,7 @@ pub use limits::{
 pub use pangolin::Pangolin;
 pub use plan::{Step, plan};
 pub use policy::{Deficit, Policy};
-pub use predict::{Prediction, expected_cost, follow, predict, predict_miss};
+pub use predict::{Prediction, follow, predict, predict_miss};
 pub use price::Price;
 pub use retransmit::Retransmit;
 pub use situation::{Action, Answers, Burst, Situation, Timing, only_answers_missing};

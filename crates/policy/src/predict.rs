@@ -148,14 +148,3 @@ pub fn predict_miss(
 ) -> f64 {
     predict(policy, first, loss_mean, on_time).miss
 }
-
-/// The symbols that [`predict`] expects.
-#[must_use]
-pub fn expected_cost(
-    policy: &dyn Policy,
-    first: &Situation,
-    loss_mean: f64,
-    on_time: &[f64],
-) -> f64 {
-    predict(policy, first, loss_mean, on_time).symbols
-}

@@ -331,9 +331,10 @@ impl Session {
         }
         let policy = shared.config.policies.policy(options.miss_target());
         let situation = self.first_situation(now, stream, &intent, options, shared);
-        let key = self.prediction_key(&situation, policy);
+        let action = policy.decide(&situation);
+        let key = self.prediction_key(&situation, policy, action);
         let miss = self.remembered_miss(&key).unwrap_or_else(|| {
-            let miss = self.predict_block(now, &situation, policy).miss;
+            let miss = self.predict_block(now, &situation, policy, action).miss;
             self.remember_miss(key, miss);
             miss
         });
@@ -357,7 +358,8 @@ impl Session {
         let intent = self.intend(now, len, options, shared);
         let situation = intent.situation(now, self, options);
         let policy = shared.config.policies.policy(options.miss_target());
-        let Prediction { miss, symbols } = self.predict_block(now, &situation, policy);
+        let action = policy.decide(&situation);
+        let Prediction { miss, symbols } = self.predict_block(now, &situation, policy, action);
         let (plan, blocks) = (intent.plan, intent.blocks);
         let k = f64::from(plan.cut.source_symbols);
         let packet = (plan.cut.symbol_len + PACKET_OVERHEAD) as f64;

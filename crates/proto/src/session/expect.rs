@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use punctual_policy::{Answers, Burst, Policy, Prediction, Situation, follow};
+use punctual_policy::{Action, Answers, Burst, Policy, Prediction, Situation, follow};
 
 use super::Session;
 use crate::time::Instant;
@@ -29,12 +29,13 @@ pub(super) struct PredictionKey {
 }
 
 impl Session {
-    /// Probability of a miss and expected symbols of a block.
+    /// Probability of a miss and expected symbols of a block, which begins with this action.
     pub(super) fn predict_block(
         &self,
         now: Instant,
         situation: &Situation,
         policy: &dyn Policy,
+        action: Action,
     ) -> Prediction {
         let loss = self.expected_loss(situation);
         if situation.rounds_left == 0 {
@@ -45,7 +46,7 @@ impl Session {
         }
         // Its rounds are followed as if losses were independent and all answers came; what bursts and lost answers change about that is what they
         // change at the same price (an approximation: neither is followed through a varying delay).
-        let wait = policy.decide(situation).look_again.unwrap_or_default();
+        let wait = action.look_again.unwrap_or_default();
         let plain = Situation {
             hurries: situation.hurries.answered(wait),
             burst: Burst::default(),
@@ -133,13 +134,17 @@ impl Session {
         }
     }
 
-    /// What a prediction for a block with this first situation is made for.
-    pub(super) fn prediction_key(&self, first: &Situation, policy: &dyn Policy) -> PredictionKey {
+    /// What a prediction for a block with this first situation and action is made for.
+    pub(super) fn prediction_key(
+        &self,
+        first: &Situation,
+        policy: &dyn Policy,
+        action: Action,
+    ) -> PredictionKey {
         // A new look at every packet of a young session, and at every 32nd later: what has been seen of the path then changes
         // little from one to the next. A change of the loss shows in the key itself.
         let acked = self.largest_acked.unwrap_or(0);
         let loss = [self.path.loss.upper_bound(), self.path.level.mean()];
-        let action = policy.decide(first);
         let timing = first.timing;
         PredictionKey {
             policy: core::ptr::from_ref(policy).cast::<()>() as usize,

@@ -162,8 +162,9 @@ impl Session {
                 continue;
             };
             block.unaccounted = block.unaccounted.saturating_sub(1);
-            // (After the deadline, the first sign of life ends the backoff.)
-            block.flight.waits_out &= verdict != PacketState::LostByOrder;
+            if verdict == PacketState::LostByOrder {
+                block.flight.wait_no_longer();
+            }
             if touched.last() != Some(&symbol.block) {
                 touched.push(symbol.block);
             }
