@@ -29,6 +29,7 @@ fn what_can_be_met_by_knowing_bursts_is_met_by_learning_them() {
         (20.0, 0.05, 78, 4, 0.01),
         // Where a burst takes a message as it takes a packet, nothing is needed.
         (5.0, 0.01, 78, 1, 0.01),
+        (5.0, 0.01, 78, 4, 0.01),
         // Of one flight, copies are far enough apart.
         (5.0, 0.05, 78, 1, 0.001),
         (5.0, 0.02, 78, 1, 0.001),

@@ -177,16 +177,8 @@ impl Steering {
             None
         };
         let is_plain = of_nothing == Some(miss);
-        let doubted = self.doubted(doubt.deviation, is_plain, miss_target);
-        // What was seen is beyond doubt.
-        let doubted_by = |correction: f32| if correction <= 1.0 { doubted } else { 0.0 };
-        let excess_of =
-            |miss: f32, correction: f32| (miss * correction / miss_target - 1.0).min(EXCESS_MAX);
-        let exactly = self.correction(miss_target);
-        let is_too_much = |plain: f32| {
-            plain <= miss || beyond_doubt(excess_of(plain, exactly), doubted_by(exactly)) > 0.0
-        };
-        if is_bursty && !of_nothing.is_none_or(is_too_much) {
+        let falls = |plain: f32| plain > miss && !self.is_too_much(plain, doubt, miss_target);
+        if is_bursty && of_nothing.is_some_and(falls) {
             (self.far_run, self.kept_below) = (0, 0);
             self.log2 = Price::from_log2(price.log2() - stands_for * FALL).log2();
             return Some(price);
@@ -194,14 +186,21 @@ impl Steering {
         // What a single flight misses by itself is no approximation.
         let is_surely_bursty = is_bursty && first.burst.surely > SURELY;
         self.is_approximate = (is_surely_bursty || first.is_uneven()) && !is_plain;
+        let exactly = self.correction(miss_target);
         let correction = if self.is_approximate {
             self.correction_of_approximation()
         } else {
             exactly
         };
-        let excess = excess_of(miss / self.aim(miss_target), correction);
+        let aimed_at = self.aim(miss_target) * miss_target;
+        // Whatever approximations get wrong, what is bought makes no more miss than nothing would.
+        let most = of_nothing.map_or(EXCESS_MAX, |plain| {
+            excess_of(plain * exactly.max(1.0), aimed_at)
+        });
+        let excess = excess_of(miss * correction, aimed_at).min(most);
+        let doubted = self.doubted(doubt.deviation, correction, is_plain, miss_target);
         let (each, forgivable) = (stands_for * miss_target, doubt.misses(miss_target));
-        let excess = self.paid_for(excess, doubted_by(correction), each, forgivable);
+        let excess = self.paid_for(excess, doubted, each, forgivable);
         let hurry = self.hurry(excess);
         let step = hurry * STEP.max(FIRST_STEP / libm::sqrtf(self.messages as f32));
         let most = libm::log2f(SYMBOLS_MAX * f32::from(first.source_symbols) / miss_target);
@@ -209,10 +208,18 @@ impl Steering {
         Some(price)
     }
 
-    /// Excess that is in doubt, and not paid for, where this is the deviation of what is expected: as far as the misses seen do not speak for it. Where
-    /// nothing is bought, these are the losses that the doubt is about, and say no more.
-    fn doubted(&self, doubt: f32, is_plain: bool, miss_target: f32) -> f32 {
-        if !(0.0..=DOUBT_MAX).contains(&doubt) {
+    /// Whether a single flight of which nothing is bought, and which misses so often, misses too often beyond doubt.
+    fn is_too_much(&self, plain: f32, doubt: Doubt, miss_target: f32) -> bool {
+        let correction = self.correction(miss_target);
+        let doubted = self.doubted(doubt.deviation, correction, true, miss_target);
+        beyond_doubt(excess_of(plain * correction, miss_target), doubted) > 0.0
+    }
+
+    /// Excess that is in doubt, and not paid for, where this is the deviation of what is expected, and so it was corrected: as far as the misses seen do
+    /// not speak for it. Where nothing is bought, these are the losses that the doubt is about, and say no more.
+    fn doubted(&self, doubt: f32, correction: f32, is_plain: bool, miss_target: f32) -> f32 {
+        // What was seen is beyond doubt.
+        if correction > 1.0 || !(0.0..=DOUBT_MAX).contains(&doubt) {
             return 0.0;
         }
         let seen = (self.excess / self.chance(miss_target)).clamp(0.0, 1.0);
@@ -307,6 +314,11 @@ fn beyond(excess: f32, chance: f32) -> f32 {
 /// The correction with this logarithm.
 fn correction_by(log: f32) -> f32 {
     if log == 0.0 { 1.0 } else { libm::expf(log) }
+}
+
+/// Misses beyond so many, in these.
+fn excess_of(miss: f32, allowed: f32) -> f32 {
+    (miss / allowed - 1.0).min(EXCESS_MAX)
 }
 
 /// What counts of an excess that may be `doubt` by chance: nothing up to that, all of it from twice that on. (Where prices mix, excesses are large,

@@ -38,6 +38,10 @@ const PRIOR_TOGETHER: f32 = 0.1;
 /// nobody ever sees whether they are.
 const UNTESTED: f32 = 0.5;
 
+/// Fates are not taken for more alike than this where it is decided, ..
+const DECIDED_MOST: f32 = 0.995;
+/// .. and where they say how bad the path is now.
+const HEARD_MOST: f32 = 0.9995;
 /// Correlations below this cannot be told from none, and after few losses, as much as bursts of the usual length would leave ..
 const GONE: f32 = 0.03;
 /// .. which is this, in seconds.
@@ -91,8 +95,13 @@ impl After {
 
     /// Correlation with the loss before on a path that loses `loss`, with a prior share of the weight of so many packets.
     fn correlation(&self, loss: f32, prior: f32, weight: f32) -> f32 {
+        self.correlation_up_to(DECIDED_MOST, loss, prior, weight)
+    }
+
+    /// The same, but taken for no more than `most`.
+    fn correlation_up_to(&self, most: f32, loss: f32, prior: f32, weight: f32) -> f32 {
         let share = (self.lost + weight * prior) / (self.packets + weight);
-        ((share - loss) / (1.0 - loss).max(0.01)).clamp(0.0, 0.995)
+        ((share - loss) / (1.0 - loss).max(0.01)).clamp(0.0, most)
     }
 }
 
@@ -136,7 +145,7 @@ impl Bursts {
         let class = class_of(lag);
         let dependence = Dependence {
             after_loss: self.last_lost,
-            correlation: class.map_or(0.0, |class| self.correlation_in(class, loss)),
+            correlation: class.map_or(0.0, |class| self.correlation_heard(class, loss)),
         };
         (self.last_sent_at, self.last_lost) = (sent_at, lost);
         if sent_at >= self.newest_sent_at {
@@ -208,6 +217,17 @@ impl Bursts {
             loss
         };
         self.after_loss[class].correlation(loss, prior, PRIOR)
+    }
+
+    /// The same for what the fate of one says of the present loss, when that of the other is known: of packets sent together the prior fades as they are
+    /// met. (A hundredth less than all of them would be that much news in each packet of a flight, and always good news, since none of them turns bad.)
+    fn correlation_heard(&self, class: usize, loss: f32) -> f32 {
+        if class > 0 {
+            return self.correlation_in(class, loss);
+        }
+        let after = &self.after_loss[0];
+        let weight = PRIOR * PRIOR / (PRIOR + after.packets);
+        after.correlation_up_to(HEARD_MOST, loss, PRIOR_TOGETHER.max(loss), weight)
     }
 
     /// That of packets sent together: at least that of packets apart, since it falls with the time between them. (Of single packets none are

@@ -355,6 +355,7 @@ fn likelihood(lost: bool, dependence: Dependence) -> (f32, f32) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::path::Bursts;
 
     fn unknown() -> LossLevel {
         LossLevel::among(&UsualLoss::default())
@@ -434,6 +435,42 @@ mod tests {
             assert!((mean - 1.0).abs() < 0.03, "{loss}: {mean}");
             assert!(deviation < 0.03, "{loss}: {deviation}");
         }
+    }
+
+    /// A regression: of packets sent together a hundredth less was taken for alike than all of them were, and each that arrived was good news. With four in a
+    /// flight, bursts of 20 ms and 12 ms to the next flight 9.3 % seemed to be lost for 10, and 8.6 over a path.
+    #[test]
+    fn flights_that_bursts_take_whole_say_no_more_than_one_packet() {
+        let (mut level, mut bursts) = (unknown(), Bursts::default());
+        let (mut is_bad, mut before) = (false, false);
+        let mut ratios = 0.0;
+        for flight in 0..60_000_u64 {
+            let draw = flight.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            let draw = (draw ^ (draw >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 40;
+            let turns = (draw as f64) / f64::from(1 << 24);
+            // A tenth of the time, 20 ms in the mean.
+            let kept = libm::exp(-12.0 / 18.0);
+            is_bad = turns
+                < if is_bad {
+                    0.1 + 0.9 * kept
+                } else {
+                    0.1 - 0.1 * kept
+                };
+            for packet in 0..4 {
+                let at = Instant::from_micros(1 + flight * 12_000 + packet * 20);
+                let dependence = bursts.record(at, is_bad, 0.1);
+                level.record(at, is_bad, dependence);
+                if before {
+                    let lag = if packet == 0 { 11_940 } else { 20 };
+                    bursts.note_after_loss(Duration::from_micros(lag), is_bad);
+                }
+                before = is_bad;
+            }
+            if flight >= 20_000 {
+                ratios += level.mean() / 0.1 / 40_000.0;
+            }
+        }
+        assert!((ratios - 1.0).abs() < 0.05, "{ratios}");
     }
 
     #[test]
