@@ -45,7 +45,7 @@ fn a_frame_is_time_that_rounds_do_not_have() {
 /// time after that. (2.6 % of redundancy with time for two rounds of 67 ms, 10 % if they take 83.)
 #[test]
 fn a_round_does_not_wait_for_a_frame_that_brings_nothing() {
-    // (0.108 % of 400,000 are late, and of the first 40,000 by chance 0.14.)
+    // (0.108 % of 400,000 are late, and of the first 160,000 by chance 0.116.)
     let steered = &play(ms(150), 400_000)[1].summary;
     assert!(steered.recovery_overhead < 0.04, "{steered:?}");
     assert!(steered.late_share_95.low <= 0.001, "{steered:?}");

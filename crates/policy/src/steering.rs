@@ -177,7 +177,10 @@ impl Steering {
             None
         };
         let is_plain = of_nothing == Some(miss);
-        let falls = |plain: f32| plain > miss && !self.is_too_much(plain, doubt, miss_target);
+        let exactly = self.correction(miss_target);
+        let falls = |plain: f32| {
+            plain > miss && !self.is_too_much(plain, exactly, doubt.deviation, miss_target)
+        };
         if is_bursty && of_nothing.is_some_and(falls) {
             (self.far_run, self.kept_below) = (0, 0);
             self.log2 = Price::from_log2(price.log2() - stands_for * FALL).log2();
@@ -186,7 +189,6 @@ impl Steering {
         // What a single flight misses by itself is no approximation.
         let is_surely_bursty = is_bursty && first.burst.surely > SURELY;
         self.is_approximate = (is_surely_bursty || first.is_uneven()) && !is_plain;
-        let exactly = self.correction(miss_target);
         let correction = if self.is_approximate {
             self.correction_of_approximation()
         } else {
@@ -194,10 +196,8 @@ impl Steering {
         };
         let aimed_at = self.aim(miss_target) * miss_target;
         // Whatever approximations get wrong, what is bought makes no more miss than nothing would.
-        let most = of_nothing.map_or(EXCESS_MAX, |plain| {
-            excess_of(plain * exactly.max(1.0), aimed_at)
-        });
-        let excess = excess_of(miss * correction, aimed_at).min(most);
+        let of_nothing = of_nothing.map_or(f32::INFINITY, |plain| plain * exactly.max(1.0));
+        let excess = excess_of((miss * correction).min(of_nothing), aimed_at);
         let doubted = self.doubted(doubt.deviation, correction, is_plain, miss_target);
         let (each, forgivable) = (stands_for * miss_target, doubt.misses(miss_target));
         let excess = self.paid_for(excess, doubted, each, forgivable);
@@ -208,10 +208,9 @@ impl Steering {
         Some(price)
     }
 
-    /// Whether a single flight of which nothing is bought, and which misses so often, misses too often beyond doubt.
-    fn is_too_much(&self, plain: f32, doubt: Doubt, miss_target: f32) -> bool {
-        let correction = self.correction(miss_target);
-        let doubted = self.doubted(doubt.deviation, correction, true, miss_target);
+    /// Whether a single flight for which nothing is bought, and which misses so often, but for the correction, misses too often beyond doubt.
+    fn is_too_much(&self, plain: f32, correction: f32, doubt: f32, miss_target: f32) -> bool {
+        let doubted = self.doubted(doubt, correction, true, miss_target);
         beyond_doubt(excess_of(plain * correction, miss_target), doubted) > 0.0
     }
 
@@ -316,7 +315,7 @@ fn correction_by(log: f32) -> f32 {
     if log == 0.0 { 1.0 } else { libm::expf(log) }
 }
 
-/// Misses beyond so many, in these.
+/// What is missed beyond what is allowed, as a multiple of that.
 fn excess_of(miss: f32, allowed: f32) -> f32 {
     (miss / allowed - 1.0).min(EXCESS_MAX)
 }

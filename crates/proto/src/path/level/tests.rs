@@ -12,6 +12,13 @@ const ALONE: Dependence = Dependence {
     correlation: 0.0,
 };
 
+/// A number from 0 to 1 for each place: splitmix64, but for its last step.
+fn drawn(place: u64) -> f32 {
+    let draw = place.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let draw = (draw ^ (draw >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 40;
+    draw as f32 / (1 << 24) as f32
+}
+
 /// Packets every 8 ms, every `n`th lost (none with 0), shuffled a little.
 fn pass(level: &mut LossLevel, from_ms: u64, to_ms: u64, n: u32) {
     for ms in (from_ms..to_ms).step_by(8) {
@@ -89,10 +96,7 @@ fn a_steady_loss_is_known_well_after_a_thousand_losses() {
         let mut level = unknown();
         let mut seen = [0.0; 2];
         for packet in 0..50_000_u64 {
-            // splitmix64, but for its last step.
-            let draw = packet.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-            let draw = (draw ^ (draw >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 40;
-            let lost = (draw as f32) < loss * (1 << 24) as f32;
+            let lost = drawn(packet) < loss;
             level.record(Instant::from_micros(1 + packet * 40_000), lost, ALONE);
             if packet >= 20_000 {
                 let ratio = f64::from(level.mean() / loss);
@@ -114,17 +118,10 @@ fn flights_that_bursts_take_whole_say_no_more_than_one_packet() {
     let (mut is_bad, mut before) = (false, false);
     let mut ratios = 0.0;
     for flight in 0..60_000_u64 {
-        let draw = flight.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let draw = (draw ^ (draw >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 40;
-        let turns = (draw as f64) / f64::from(1 << 24);
         // A tenth of the time, 20 ms in the mean.
-        let kept = libm::exp(-12.0 / 18.0);
-        is_bad = turns
-            < if is_bad {
-                0.1 + 0.9 * kept
-            } else {
-                0.1 - 0.1 * kept
-            };
+        let kept = libm::expf(-12.0 / 18.0);
+        let was_bad = f32::from(u8::from(is_bad));
+        is_bad = drawn(flight) < 0.1 + (was_bad - 0.1) * kept;
         for packet in 0..4 {
             let at = Instant::from_micros(1 + flight * 12_000 + packet * 20);
             let dependence = bursts.record(at, is_bad, 0.1);
