@@ -1,5 +1,5 @@
 //! A table: what the shipping protocol spends against independent losses, which it has to learn, beside the optimum of a sender that knows them.
-//! After 20,000 messages of each session, over so many more in all (the first argument; 400,000). Shares in percent. Five minutes, or less for
+//! After 20,000 messages of each session, over so many more in all (the first argument; 400,000). Shares in percent. A quarter of an hour, or less for
 //! one loss (the second argument, or `all`); the third is the seed.
 
 #[path = "../tests/support/uniform.rs"]
@@ -18,7 +18,7 @@ fn main() {
     let losses = [0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2];
     for loss in only.map_or_else(|| losses.to_vec(), |loss| vec![loss]) {
         for rounds in 1..=3 {
-            for symbols in [1, 4] {
+            for symbols in [1, 2, 4, 8, 16] {
                 let row = Row {
                     loss,
                     rounds,

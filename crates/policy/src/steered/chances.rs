@@ -2,7 +2,7 @@
 
 use core::ops::RangeInclusive;
 
-use super::grid::{DEFICITS, TablePoint};
+use super::grid::{DEFICITS, DRAWN, TablePoint};
 use super::memo::{Axis, Memo, key, point_of_share};
 use super::tables::{upper_half, whole};
 use super::{State, cost_cap};
@@ -59,15 +59,15 @@ impl State<'_> {
             let (value, best) = state.by_chance(point.rounds + 1, in_time, 1..=cap);
             // (No number is less than 0, but that has to be sure for the signs.)
             let half = |number: f64| u64::from(upper_half(number.max(0.0)));
-            (half(value) << 15 | half(best.miss)) << 8 | u64::from(best.symbols)
+            (half(value) << 15 | half(best.miss)) << 7 | u64::from(best.symbols)
         });
         let number = |bits: u64| f64::from(whole((bits & 0x7fff) as u16));
         let chance = Chance {
-            symbols: (kept & 0xff) as u16,
-            miss: number(kept >> 8),
+            symbols: (kept & 0x7f) as u16,
+            miss: number(kept >> 7),
             in_time,
         };
-        (number(kept >> 23), chance)
+        (number(kept >> 22), chance)
     }
 
     /// Symbols and misses of a flight of so many, at least the deficit, at the points around the situation; `in_time` is that of a [`Chance`].
@@ -150,7 +150,7 @@ impl State<'_> {
 /// Which point of the correlations the message draws.
 fn correlation_point(situation: &Situation) -> u32 {
     // The lower bits draw the loss, the highest whether it is late.
-    let others = (situation.draw >> 21).reverse_bits();
+    let others = (situation.draw >> DRAWN).reverse_bits();
     point_of_share(situation.burst.correlation, CORRELATIONS, others)
 }
 

@@ -92,11 +92,11 @@ impl Steered {
             return price;
         }
         let planned = situation.rounds_planned.max(situation.rounds_left);
-        let entry = |price| grid::row(price, planned) + place_of(situation.source_symbols);
-        let miss = |price| f64::from(table.miss(entry(price)));
+        let deficit = situation.source_symbols.into();
+        let miss = |price| table.miss(grid::row(price, planned), deficit);
         // The miss falls with the price.
         let mut dear = 0;
-        for step in [16, 8, 4, 2, 1] {
+        for step in [32, 16, 8, 4, 2, 1] {
             if dear + step < PRICES && miss(dear + step - 1) > self.miss_target {
                 dear += step;
             }
@@ -206,12 +206,13 @@ impl Policy for Steered {
 
     fn expected_symbols(&self, source_symbols: u8, rounds: u16, loss: f32) -> f32 {
         let situation = Situation::first(source_symbols.clamp(1, SOURCE_SYMBOLS_MAX), rounds, loss);
-        match SHELF.get(grid::loss_index(loss, 1 << 20)) {
+        match SHELF.get(grid::nearest_loss(loss)) {
             Some(table) => {
                 let price = self.price(table, &situation);
-                let entry = grid::row(grid::price_index(price), rounds) + place_of(source_symbols);
-                let misses = f64::from(table.miss(entry)) * price.symbols();
-                (table.value(entry) - misses as f32).max(f32::from(source_symbols))
+                let row = grid::row(grid::price_index(price), rounds);
+                let deficit = source_symbols.into();
+                let misses = table.miss(row, deficit) * price.symbols();
+                ((table.value(row, deficit) - misses) as f32).max(source_symbols.into())
             }
             None => {
                 let loss = chance::loss_within_bounds(loss);
@@ -273,11 +274,6 @@ fn cost_cap(situation: &Situation) -> u16 {
     left.max(u16::from(situation.deficit))
 }
 
-/// Where a deficit or k stands in its row.
-fn place_of(deficit: u8) -> usize {
-    usize::from(deficit).clamp(1, DEFICITS) - 1
-}
-
 /// A situation with its table and price.
 #[derive(Clone, Copy)]
 struct State<'a> {
@@ -322,8 +318,8 @@ impl State<'_> {
         if self.is_alone(rounds_left) {
             return self.alone().0;
         }
-        let entry = grid::row(grid::price_index(self.price), rounds_left);
-        u16::from(self.in_good.symbols[entry + place_of(self.situation.deficit)])
+        let deficit = self.situation.deficit.into();
+        self.in_good.symbols(self.row(rounds_left), deficit)
     }
 
     /// Probability of a miss, whatever may happen to answers.
@@ -410,11 +406,7 @@ impl State<'_> {
 
     /// Probability of a miss with this deficit and so many rounds left, where answers are not lost.
     fn miss(&self, rounds_left: u16, deficit: u16) -> f64 {
-        let entry = grid::row(grid::price_index(self.price), rounds_left);
-        f64::from(
-            self.table
-                .miss(entry + place_of(deficit.min(DEFICITS as u16) as u8)),
-        )
+        self.table.miss(self.row(rounds_left), deficit)
     }
 
     /// Expected symbols and misses with this deficit and so many rounds left.
@@ -426,10 +418,11 @@ impl State<'_> {
             // That of the tables: steering reckons with what they lead to.
             return grid::price_at(grid::price_index(self.price)).symbols();
         }
-        let entry = grid::row(grid::price_index(self.price), rounds_left);
-        f64::from(
-            self.table
-                .value(entry + usize::from(deficit).min(DEFICITS) - 1),
-        )
+        self.table.value(self.row(rounds_left), deficit)
+    }
+
+    /// That of the tables.
+    fn row(&self, rounds_left: u16) -> usize {
+        grid::row(grid::price_index(self.price), rounds_left)
     }
 }

@@ -1,22 +1,22 @@
 //! What is best at each price: solved for one loss, packed.
 //!
 //! At a fixed price the best action depends on the loss, the rounds left and the deficit alone, not on k or on the rounds that
-//! were planned: one table serves blocks of all sizes and all miss targets. All of them take 3.8 MB; one is built when a
+//! were planned: one table serves blocks of all sizes and all miss targets. All of them take 2.9 MB; one is built when a
 //! path's loss first comes near it.
 
 use alloc::boxed::Box;
 
 use once_cell::race::OnceBox;
 
-use super::grid::LOSSES;
+use super::grid::{self, LOSSES};
 #[cfg(feature = "solve")]
-use super::grid::{DEFICITS, PRICES, ROUNDS};
+use super::grid::{PLACES, PRICES, ROUNDS};
 
 /// Entries of one loss.
 #[cfg(feature = "solve")]
-pub(crate) const ENTRIES: usize = PRICES * ROUNDS * DEFICITS;
+pub(crate) const ENTRIES: usize = PRICES * ROUNDS * PLACES;
 
-/// What was solved for one loss; each by price, then by rounds left, then by deficit ([`super::grid::row`]). Numbers are the upper
+/// What was solved for one loss; each by price, then by rounds left, then by place of the deficit ([`super::grid::row`]). Numbers are the upper
 /// halves of `f32`s, good to 0.4 %.
 pub(crate) struct PriceTable {
     /// The loss that it is solved for.
@@ -30,15 +30,33 @@ pub(crate) struct PriceTable {
 }
 
 impl PriceTable {
+    /// Symbols to send in a row of the grid with this deficit.
+    pub(crate) fn symbols(&self, row: usize, deficit: u16) -> u16 {
+        let (place, more) = grid::place(deficit);
+        let symbols = self.symbols.get(row + place).copied().map_or(0, u16::from);
+        symbols.saturating_sub(more)
+    }
+
     /// Probability of a miss.
-    pub(crate) fn miss(&self, entry: usize) -> f32 {
-        self.miss.get(entry).map_or(0.0, |half| whole(*half))
+    pub(crate) fn miss(&self, row: usize, deficit: u16) -> f64 {
+        at(&self.miss, row, deficit)
     }
 
     /// Expected symbols and misses.
-    pub(crate) fn value(&self, entry: usize) -> f32 {
-        self.value.get(entry).map_or(0.0, |half| whole(*half))
+    pub(crate) fn value(&self, row: usize, deficit: u16) -> f64 {
+        at(&self.value, row, deficit)
     }
+}
+
+/// The number of this deficit; between two places what is between theirs.
+fn at(halves: &[u16], row: usize, deficit: u16) -> f64 {
+    let number = |place| f64::from(halves.get(row + place).map_or(0.0, |half| whole(*half)));
+    let (place, more) = grid::place(deficit);
+    if more == 0 {
+        return number(place);
+    }
+    let gap = grid::deficit_at(place) - grid::deficit_at(place - 1);
+    number(place) + f64::from(more) / gap as f64 * (number(place - 1) - number(place))
 }
 
 /// The number of which this is the upper half.
@@ -93,7 +111,7 @@ impl PriceShelf {
             return false;
         };
         let is_new = place.get().is_none() && {
-            let made = crate::solve::price_table(super::grid::loss_at(loss_index));
+            let made = crate::solve::price_table(grid::loss_at(loss_index));
             // Another thread may have been faster; its table is the same.
             place.set(Box::new(made)).is_ok()
         };

@@ -35,10 +35,7 @@ impl State<'_> {
         chance::arrivals_below(symbols, 1.0 - table.loss, deficit, |arrived, chance| {
             let follows = match rounds_left {
                 0 | 1 => price_at(price).symbols(),
-                more => {
-                    let missing = usize::from(deficit - arrived);
-                    table.value(grid::row(price, more - 1) + missing - 1).into()
-                }
+                more => table.value(grid::row(price, more - 1), deficit - arrived),
             };
             worth += chance * follows;
         });
