@@ -51,13 +51,21 @@ const SEGMENTS: [Octaves; 3] = [
 ];
 
 impl Octaves {
+    /// The greatest that this is true of; else the smallest.
+    fn greatest(is_so: impl Fn(&Self) -> bool) -> &'static Self {
+        let [large, middle, small] = &SEGMENTS;
+        if is_so(large) {
+            large
+        } else if is_so(middle) {
+            middle
+        } else {
+            small
+        }
+    }
+
     /// Those around a loss; the smallest for what is less.
     fn around(bits: u32) -> &'static Self {
-        let [large, middle, small] = &SEGMENTS;
-        [large, middle]
-            .into_iter()
-            .find(|octaves| bits >= octaves.first)
-            .unwrap_or(small)
+        Self::greatest(|octaves| bits >= octaves.first)
     }
 
     /// The index of the point below, or of the first, and how far above it these bits are, of `1 << shift`.
@@ -103,11 +111,7 @@ pub(crate) fn lower_and_upper(loss: f32) -> ([u32; 2], f32) {
 
 /// The loss of a point.
 pub(crate) fn loss_at(index: usize) -> f64 {
-    let [large, middle, small] = &SEGMENTS;
-    let octaves = [large, middle]
-        .into_iter()
-        .find(|octaves| index >= octaves.index)
-        .unwrap_or(small);
+    let octaves = Octaves::greatest(|octaves| index >= octaves.index);
     let steps = (index - octaves.index) as u32;
     f64::from(f32::from_bits(octaves.first + (steps << octaves.shift))).min(LOSS_MAX)
 }

@@ -1,13 +1,13 @@
 //! A line through samples of the offset.
 
+use core::time::Duration;
+
+use super::TICKS_US;
 use super::sample::Sample;
 use crate::time::Instant;
-use core::time::Duration;
 
 /// What clocks drift by, one standard deviation: quartz by 5 to 10 us a second, at most 30 (research/fec.md section 1.4).
 const DRIFT_PPM: f64 = 15.0;
-/// What no sample is better than: two clocks tick in microseconds.
-const TICKS_US: f64 = 2.0;
 
 /// The offset as it changes with time.
 #[derive(Clone, Copy, Debug)]
@@ -35,7 +35,7 @@ impl Line {
         let (count, sum) = (samples.clone()).fold((0.0, 0.0), |(count, sum), sample| {
             (count + 1.0, sum + queued(sample))
         });
-        let least = TICKS_US + sum / count / 2.0;
+        let least = TICKS_US as f64 + sum / count / 2.0;
         // Weight, time, offset.
         let points = samples.map(|sample| {
             let deviation = least + queued(sample);

@@ -26,15 +26,15 @@ use sample::{Sample, Samples};
 
 /// What a sample is made of.
 const WINDOW: Duration = Duration::from_secs(1);
-/// Two clocks that tick in microseconds.
-const TICKS: Duration = Duration::from_micros(2);
+/// What two clocks that tick in microseconds are off by.
+const TICKS_US: u64 = 2;
 
 /// What is known of the peer's clock.
 #[derive(Default)]
 pub(crate) struct ClockOffset {
     samples: Samples,
-    /// The sample that is still taking packets in.
-    newest: Option<Sample>,
+    /// When its time began, and the sample that is still taking packets in.
+    newest: Option<(Instant, Sample)>,
     line: Option<Line>,
 }
 
@@ -54,15 +54,18 @@ impl ClockOffset {
         let Some(mut sample) = Sample::of(exchange) else {
             return;
         };
-        let began_lately = |newest: &Sample| sample.since.since(newest.since) < WINDOW;
-        if let Some(newest) = self.newest.filter(began_lately) {
+        let mut began = exchange.sent_at;
+        if let Some((since, newest)) = self.newest
+            && began.since(since) < WINDOW
+        {
+            began = since;
             sample = newest.and(&sample);
             if sample == newest {
                 return;
             }
         }
-        self.newest = Some(sample);
-        if self.samples.take(sample) {
+        self.newest = Some((began, sample));
+        if self.samples.take(began, sample) {
             self.line = Line::through(self.samples.iter());
         }
     }
@@ -70,7 +73,7 @@ impl ClockOffset {
     /// What queues and drift may have put into the offset; `None` until there is one.
     pub(crate) fn residual(&self, now: Instant) -> Option<Duration> {
         let deviation_us = self.line?.deviation_us(now);
-        Some(Duration::from_secs_f64(2e-6 * deviation_us) + TICKS)
+        Some(Duration::from_secs_f64(2e-6 * deviation_us) + Duration::from_micros(TICKS_US))
     }
 
     /// The bound that holds however unequal the two ways are: half the round trip besides the residual.

@@ -1,8 +1,9 @@
 //! Samples of the offset, and which of them are kept.
 
-use super::Exchange;
-use crate::time::Instant;
 use core::time::Duration;
+
+use super::{Exchange, WINDOW};
+use crate::time::Instant;
 
 /// Samples that are kept, each the best of its epoch.
 const SAMPLES: usize = 8;
@@ -27,8 +28,6 @@ impl Fastest {
 /// The fastest packets there and back of some time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Sample {
-    /// When the time began.
-    pub(super) since: Instant,
     there: Fastest,
     back: Fastest,
 }
@@ -40,7 +39,6 @@ impl Sample {
         let both = answered_at.since(sent_at).checked_sub(exchange.held)?;
         let there_us = exchange.received_at_us.wrapping_sub(sent_at.wire_micros());
         Some(Self {
-            since: sent_at,
             there: Fastest {
                 took_us: there_us,
                 at: sent_at,
@@ -57,7 +55,6 @@ impl Sample {
         Self {
             there: self.there.or(newer.there),
             back: self.back.or(newer.back),
-            ..self
         }
     }
 
@@ -104,14 +101,13 @@ impl Default for Samples {
             at: Instant::ZERO,
         };
         let none = Sample {
-            since: Instant::ZERO,
             there: never,
             back: never,
         };
         Self {
             best: [none; SAMPLES],
             count: 0,
-            epoch: super::WINDOW,
+            epoch: WINDOW,
             epoch_began: Instant::ZERO,
         }
     }
@@ -123,9 +119,9 @@ impl Samples {
         self.best.iter().take(self.count)
     }
 
-    /// Takes in a sample, or one that another has become; whether it is kept.
-    pub(super) fn take(&mut self, sample: Sample) -> bool {
-        let is_in_epoch = sample.since.since(self.epoch_began) < self.epoch;
+    /// Takes in a sample of the time that began so, or what it has become; whether it is kept.
+    pub(super) fn take(&mut self, began: Instant, sample: Sample) -> bool {
+        let is_in_epoch = began.since(self.epoch_began) < self.epoch;
         if let Some(best) = self.best[..self.count].last_mut().filter(|_| is_in_epoch) {
             *best = best.or(sample);
             return *best == sample;
@@ -135,7 +131,7 @@ impl Samples {
         }
         self.best[self.count] = sample;
         self.count += 1;
-        self.epoch_began = sample.since;
+        self.epoch_began = began;
         true
     }
 

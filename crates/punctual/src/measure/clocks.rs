@@ -1,5 +1,5 @@
-//! The offset between the two clocks over a whole measurement, from four timestamps, with its bounds: as the session's own
-//! (punctual-proto, `clock/`), but with hindsight, so that an exchange serves the packets before it as well.
+//! The offset between the two clocks over a whole measurement, from four timestamps, with its bounds. Unlike the session's own
+//! (punctual-proto, `clock/`, a line through the samples so far) it has hindsight: an exchange serves the packets before it as well.
 //!
 //! Each exchange gives an offset that is right if both ways took equally long. What queues put into it is at most half of what
 //! its round trip lies above the least one; what drift adds grows with the time from it. For each packet the exchange with the
