@@ -13,20 +13,21 @@ pub enum MessageFate {
     Late(LateCause),
 }
 
-/// Why a message was late. Only of [`LateCause::Hopeless`] the network is asked; the others are what the protocol said of itself.
+/// Why a message was late: what the protocol said of itself. The network is asked for what is [`LateCause::Hopeless`], and where the protocol has no cause.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LateCause {
     /// It would have been late whatever had been sent from its instant to its deadline ([`genie`](crate::genie)).
     Hopeless,
     /// It waited too long before enough of its symbols had left, or was refused because too many others waited.
     Queue,
-    /// The path was slower than usual: too few symbols arrived in time, the lost ones taken for in time.
+    /// The path was slower than usual: too few symbols arrived in time, the lost ones taken for in time. So was one that the protocol took for on time, and from
+    /// whose sending to whose arrival the network lost nothing.
     Delay,
     /// Nothing at all came back while it was under way.
     PathDown,
     /// Too many of its symbols were lost that would have been in time.
     Loss,
-    /// The protocol took it for on time, or said nothing of it before the run ended.
+    /// The protocol took it for on time, or said nothing of it before the run ended; and something was lost meanwhile.
     Unexplained,
 }
 
@@ -34,16 +35,6 @@ impl LateCause {
     /// Whether more symbols could have prevented it, as far as anybody can say: in doubt they could.
     pub const fn is_preventable(self) -> bool {
         matches!(self, Self::Loss | Self::Unexplained)
-    }
-
-    fn of(why: Option<MissReason>) -> Self {
-        match why {
-            Some(MissReason::Queue) => Self::Queue,
-            Some(MissReason::Delay) => Self::Delay,
-            Some(MissReason::PathDown) => Self::PathDown,
-            Some(MissReason::Loss) => Self::Loss,
-            _ => Self::Unexplained,
-        }
     }
 }
 
@@ -59,6 +50,23 @@ pub(super) struct Fates {
 struct Story {
     is_on_time: bool,
     why: Option<MissReason>,
+    /// What its path had lost when it was sent.
+    lost_before: u64,
+    /// It was late, and nothing was lost until it arrived.
+    is_only_delayed: bool,
+}
+
+impl Story {
+    fn cause(&self) -> LateCause {
+        match self.why {
+            Some(MissReason::Queue) => LateCause::Queue,
+            Some(MissReason::Delay) => LateCause::Delay,
+            Some(MissReason::PathDown) => LateCause::PathDown,
+            Some(MissReason::Loss) => LateCause::Loss,
+            _ if self.is_only_delayed => LateCause::Delay,
+            _ => LateCause::Unexplained,
+        }
+    }
 }
 
 impl Fates {
@@ -69,7 +77,15 @@ impl Fates {
         }
     }
 
-    pub(super) fn on_sent(&mut self, number: u64, session: SessionId, message: MessageId) {
+    /// `lost` counts what its path has lost so far.
+    pub(super) fn on_sent(
+        &mut self,
+        number: u64,
+        session: SessionId,
+        message: MessageId,
+        lost: u64,
+    ) {
+        self.stories[number as usize].lost_before = lost;
         self.waiting.insert((session, message), number);
     }
 
@@ -79,6 +95,12 @@ impl Fates {
 
     pub(super) fn on_arrival_in_time(&mut self, number: u64) {
         self.stories[number as usize].is_on_time = true;
+    }
+
+    /// It arrived, too late, over a path that has lost so much so far.
+    pub(super) fn on_late_arrival(&mut self, number: u64, lost: u64) {
+        let story = &mut self.stories[number as usize];
+        story.is_only_delayed = story.lost_before == lost;
     }
 
     pub(super) fn on_outcome(&mut self, session: SessionId, message: MessageId, outcome: Outcome) {
@@ -102,9 +124,36 @@ impl Fates {
             } else if is_hopeless(number) {
                 MessageFate::Late(LateCause::Hopeless)
             } else {
-                MessageFate::Late(LateCause::of(story.why))
+                MessageFate::Late(story.cause())
             }
         };
         self.stories.iter().enumerate().map(fate).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A regression: what the clock took for on time counted as the doing of losses over a path that loses nothing.
+    #[test]
+    fn without_a_loss_it_is_the_delay() {
+        let mut fates = Fates::new(3);
+        for (number, lost) in [(0, 7), (1, 7)] {
+            fates.stories[number].lost_before = lost;
+        }
+        fates.on_late_arrival(0, 7);
+        fates.on_late_arrival(1, 8);
+        let late = |cause| MessageFate::Late(cause);
+        let told = [
+            late(LateCause::Delay),
+            late(LateCause::Unexplained),
+            late(LateCause::Unexplained),
+        ];
+        assert_eq!(fates.finish(|_| false), told);
+        assert_eq!(
+            fates.finish(|number| number == 0)[0],
+            late(LateCause::Hopeless)
+        );
     }
 }

@@ -117,8 +117,9 @@ struct Run<'a> {
     policies: Arc<Library>,
     world: World,
     server: HostId,
-    /// The server's sessions in the order of their opening, and which of them is whose.
+    /// The server's sessions in the order of their opening, and whose each is.
     sessions: Vec<SessionId>,
+    clients: Vec<HostId>,
     tally: Tally,
     message: Vec<u8>,
 }
@@ -167,6 +168,7 @@ impl<'a> Run<'a> {
             world,
             server,
             sessions: Vec::new(),
+            clients: Vec::new(),
             tally: Tally::new(options),
             message: vec![0; options.message_bytes],
         }
@@ -241,9 +243,10 @@ impl<'a> Run<'a> {
         let server = self.world.endpoint(self.server);
         let client_of = |session: &SessionId| {
             let client = server.remote(*session).and_then(host_at);
-            client.map_or(0, |client| client.0)
+            client.unwrap_or(HostId(0))
         };
-        let paths: Vec<u32> = self.sessions.iter().map(client_of).collect();
+        self.clients = self.sessions.iter().map(client_of).collect();
+        let paths: Vec<u32> = self.clients.iter().map(|client| client.0).collect();
         Ok(Flow::in_turn(
             &paths,
             self.world.now(),
@@ -266,7 +269,7 @@ impl<'a> Run<'a> {
                     message, outcome, ..
                 } if host == server => tally.on_outcome(session, message, outcome),
                 Event::Message { data, .. } => {
-                    tally.on_message(at, &data);
+                    tally.on_message(at, &data, world.lost_to(host));
                     world.recycle(host, data);
                 }
                 _ => {}
@@ -279,11 +282,12 @@ impl<'a> Run<'a> {
 
     fn send(&mut self, number: u64, turn: usize, options: SendOptions) {
         let session = self.sessions[turn];
+        let lost = self.world.lost_to(self.clients[turn]);
         let now = self.world.now();
         tally::stamp(&mut self.message, number, now);
         let sent = self
             .world
             .send(self.server, session, &self.message, options);
-        self.tally.on_sent(number, session, sent.ok());
+        self.tally.on_sent(number, session, sent.ok(), lost);
     }
 }

@@ -72,14 +72,20 @@ impl Tally {
         }
     }
 
-    /// `message` is None when it was refused.
-    pub(super) fn on_sent(&mut self, number: u64, session: SessionId, message: Option<MessageId>) {
+    /// `message` is None when it was refused; `lost` counts what its path has lost so far.
+    pub(super) fn on_sent(
+        &mut self,
+        number: u64,
+        session: SessionId,
+        message: Option<MessageId>,
+        lost: u64,
+    ) {
         let of_session = &mut self.sent_in_time[(number % self.sessions) as usize];
         of_session.0 += u64::from(message.is_some());
         self.sent += u64::from(message.is_some());
         if let Some(fates) = &mut self.fates {
             match message {
-                Some(message) => fates.on_sent(number, session, message),
+                Some(message) => fates.on_sent(number, session, message, lost),
                 None => fates.on_refused(number),
             }
         }
@@ -91,7 +97,8 @@ impl Tally {
         }
     }
 
-    pub(super) fn on_message(&mut self, at: Moment, data: &[u8]) {
+    /// A message arrived over a path that has lost so much so far.
+    pub(super) fn on_message(&mut self, at: Moment, data: &[u8], lost: u64) {
         let Some((number, sent_at)) = read_stamp(data) else {
             return;
         };
@@ -108,6 +115,9 @@ impl Tally {
         let latency_us = (at.0 - sent_at.0).div_ceil(1000);
         self.latencies.record(latency_us);
         if latency_us > self.deadline_us {
+            if let Some(fates) = &mut self.fates {
+                fates.on_late_arrival(number, lost);
+            }
             return;
         }
         self.sent_in_time[(number % self.sessions) as usize].1 += 1;

@@ -49,6 +49,8 @@ pub(super) struct Host {
     pub(super) frame: Option<(Duration, Duration)>,
     pub(super) wakes_at: Option<Moment>,
     pub(super) is_dirty: bool,
+    /// Datagrams for it that the network lost.
+    pub(super) lost: u64,
 }
 
 impl Host {
@@ -68,6 +70,7 @@ impl Host {
             frame: None,
             wakes_at: None,
             is_dirty: false,
+            lost: 0,
         }
     }
 

@@ -176,6 +176,14 @@ impl World {
         self.traffic
     }
 
+    /// Datagrams for this host that the network lost so far.
+    ///
+    /// # Panics
+    /// If it is no host of this world.
+    pub fn lost_to(&self, host: HostId) -> u64 {
+        self.hosts[host.0 as usize].lost
+    }
+
     /// Adds a server. Servers are in the middle: they have no path of their own.
     pub fn add_server(&mut self, config: EndpointConfig) -> HostId {
         self.add_host(config, None)
@@ -455,6 +463,11 @@ impl World {
         }
     }
 
+    fn lose(&mut self, to: HostId) {
+        self.traffic.lost += 1;
+        self.hosts[to.0 as usize].lost += 1;
+    }
+
     fn flush_transmits(&mut self, id: HostId) {
         loop {
             let host = &mut self.hosts[id.0 as usize];
@@ -476,7 +489,7 @@ impl World {
                 continue;
             };
             if self.mtu.is_some_and(|mtu| bytes > usize::from(mtu)) {
-                self.traffic.lost += 1;
+                self.lose(to);
                 continue;
             }
             let passage = self.pass_link(id, to, &transmit);
@@ -489,7 +502,7 @@ impl World {
                 }),
             ) = (passage, fate)
             else {
-                self.traffic.lost += 1;
+                self.lose(to);
                 continue;
             };
             for delay_us in std::iter::once(delay_us).chain(duplicate) {
