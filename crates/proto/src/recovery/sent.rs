@@ -111,6 +111,8 @@ pub(crate) struct SentPackets {
     outstanding: usize,
     /// No packet below is outstanding.
     first_outstanding: u64,
+    /// No packet from this number on was lost.
+    lost_below: u64,
     /// Packets that were lost in silence.
     in_silence: usize,
 }
@@ -144,6 +146,11 @@ impl SentPackets {
     /// Whether packets were lost of which nobody knows whether they were.
     pub(crate) const fn has_silence(&self) -> bool {
         self.in_silence > 0
+    }
+
+    /// Whether a packet from this number on may have been lost.
+    pub(crate) const fn may_be_lost(&self, from: u64) -> bool {
+        self.lost_below > from
     }
 
     /// Below this number no packet is outstanding.
@@ -196,6 +203,7 @@ impl SentPackets {
         self.in_silence += usize::from(state == PacketState::LostInSilence);
         if state.is_lost() {
             packet.lost_at = now;
+            self.lost_below = self.lost_below.max(number + 1);
         }
         let before = core::mem::replace(&mut packet.state, state);
         self.pass_settled();

@@ -10,11 +10,15 @@ use core::time::Duration;
 
 use super::{Session, Shared};
 use crate::limits::TIMER_GRANULARITY;
+use crate::path::Bursts;
 use crate::recovery::{PacketState, SentPacket};
 use crate::time::{Instant, earliest};
 
 /// RFC 9002 section 6.1.1: kPacketThreshold.
 const PACKET_THRESHOLD: u64 = 3;
+
+/// So many packets beyond a lost one are looked at for whether they were lost, too: a flight's.
+const BEYOND_MAX: u64 = 16;
 
 /// A silence that so surely is only of the answers says nothing of the loss. (Lower, and outages show too late; over recorded networks.)
 const DOUBT: f64 = 0.95;
@@ -93,26 +97,49 @@ impl Session {
         self.note_beyond(number);
     }
 
-    /// What has become of this packet is known now: so it may be of two that were sent before and after one that arrived, the first of which was lost.
+    /// What has become of this packet is known now: so it may be of pairs of which it is the first, the last, or the one after the first.
     fn note_beyond(&mut self, number: u64) {
-        for first in number.saturating_sub(2)..=number {
-            if self.is_lost(first)
-                && let Some((lag, lost)) = self.beyond(first)
-            {
-                self.path.bursts.note_beyond(lag, lost);
+        if !self.sent.may_be_lost(number.saturating_sub(BEYOND_MAX)) {
+            return;
+        }
+        for first in number.saturating_sub(1)..=number {
+            if self.is_lost(first) {
+                self.each_beyond(first, Bursts::note_beyond);
             }
         }
+        self.each_before(number, Bursts::note_beyond);
     }
 
     fn is_lost(&self, number: u64) -> bool {
         (self.sent.get(number)).is_some_and(|packet| packet.state.is_surely_lost())
     }
 
-    /// Where the packet after this one arrived: how long after it the next was sent, and whether it was lost.
-    fn beyond(&self, first: u64) -> Option<(Duration, bool)> {
+    /// Calls `note` for each packet of the same flight beyond the one after this, where that one arrived: how long after it it was sent, and whether it was lost.
+    fn each_beyond(&mut self, first: u64, note: impl Fn(&mut Bursts, Duration, bool)) {
+        for last in first + 2..=first + BEYOND_MAX {
+            let Some((lag, lost)) = self.beyond(first, last) else {
+                continue;
+            };
+            note(&mut self.path.bursts, lag, lost);
+        }
+    }
+
+    /// The same for each lost packet that this one is beyond.
+    fn each_before(&mut self, last: u64, note: impl Fn(&mut Bursts, Duration, bool)) {
+        for first in last.saturating_sub(BEYOND_MAX)..last.saturating_sub(1) {
+            if self.is_lost(first)
+                && let Some((lag, lost)) = self.beyond(first, last)
+            {
+                note(&mut self.path.bursts, lag, lost);
+            }
+        }
+    }
+
+    /// How long after the first packet this one was sent, and whether it was lost, where the one after the first arrived.
+    fn beyond(&self, first: u64, last: u64) -> Option<(Duration, bool)> {
         let sent_at = self.sent.get(first)?.sent_at;
         (self.sent.get(first + 1)).filter(|between| has_arrived(between))?;
-        let last = self.sent.get(first + 2)?;
+        let last = self.sent.get(last)?;
         let is_lost = last.state.is_surely_lost();
         (is_lost || has_arrived(last)).then(|| (last.sent_at.since(sent_at), is_lost))
     }
@@ -209,13 +236,8 @@ impl Session {
                 self.path.bursts.forget_pair(lag, lost);
             }
         }
-        if let Some((lag, lost)) = self.beyond(number) {
-            self.path.bursts.forget_beyond(lag, lost);
-        }
-        let before = number.checked_sub(2).filter(|before| self.is_lost(*before));
-        if let Some((lag, _)) = before.and_then(|before| self.beyond(before)) {
-            self.path.bursts.correct_beyond(lag);
-        }
+        self.each_beyond(number, Bursts::forget_beyond);
+        self.each_before(number, |bursts, lag, _| bursts.correct_beyond(lag));
     }
 
     /// What a packet is whose time is over, with which `unanswered` packets are that nothing has answered for, nor for what came after
