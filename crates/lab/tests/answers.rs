@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use punctual_lab::channel::{DelayModel, GammaDelay, LossModel, PathSpec, RttSplit};
-use punctual_lab::simulate::{PolicyResult, SimulateOptions, simulate};
+use punctual_lab::simulate::{MessageFate, PolicyResult, SimulateOptions, simulate};
 use punctual_lab::stats::Summary;
 
 /// 2 % of packets are lost on the way out, and a share of the answers on the way back, at a round trip of 60 ms; messages of four symbols.
@@ -120,4 +120,37 @@ fn a_lone_held_message_and_an_unlikely_doubt_change_no_price() {
         .expect("sessions begin")
         .remove(0);
     assert!(result.summary.late_share < 0.0013, "{:?}", result.summary);
+}
+
+/// A regression: of a large flight it was next to impossible that all of it was lost, so a silence was late answers to the end, with three rounds to
+/// spare; and each round that passed by made it young again.   Method: the first outage of a path, both ways, for two thirds of the time that a message has.
+#[test]
+fn a_first_outage_is_not_taken_for_late_answers() {
+    let mut network = PathSpec::fixed("a test", Duration::from_millis(150), RttSplit::EVEN);
+    let ms = Duration::from_millis;
+    let wandering = GammaDelay::fit(ms(65), ms(75), ms(5)).expect("it can be fitted");
+    let wandering = std::sync::Arc::new(wandering);
+    for way in [&mut network.forward, &mut network.backward] {
+        let channel = std::sync::Arc::make_mut(way);
+        channel.delay = DelayModel::Gamma(wandering.clone());
+        channel.blackouts = vec![(ms(12_000), ms(12_500))];
+    }
+    std::sync::Arc::make_mut(&mut network.backward).loss = LossModel::Uniform(0.003);
+    let options = SimulateOptions {
+        symbols: Some(8),
+        message_bytes: 8000,
+        sessions: 1,
+        messages: 400,
+        interval: ms(40),
+        keeps_fates: true,
+        ..SimulateOptions::new(network, ms(740))
+    };
+    let result = simulate(&options, |_| {})
+        .expect("a session begins")
+        .remove(0);
+    let missed = |fate: &&MessageFate| **fate != MessageFate::OnTime;
+    assert_eq!(result.fates.iter().filter(missed).count(), 0);
+    // All that left in half a second of sixteen has to be sent again.
+    let overhead = result.summary.recovery_overhead;
+    assert!(overhead < 0.06, "{overhead}");
 }

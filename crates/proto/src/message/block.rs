@@ -36,12 +36,15 @@ pub(crate) struct Silence {
     pub(crate) symbols: u16,
     /// The first packet with one of them.
     pub(crate) first_packet: u64,
+    /// When the last flight with any of them began.
+    pub(crate) since: Instant,
 }
 
 impl Silence {
     pub(crate) const NONE: Self = Self {
         symbols: 0,
         first_packet: u64::MAX,
+        since: Instant::ZERO,
     };
 }
 

@@ -87,8 +87,12 @@ impl Rtt {
     /// Share of round trips that take longer than `age`; something is kept for what has not been seen, but no more than the round
     /// time leaves.
     pub(crate) fn share_beyond(&self, age: Duration) -> f64 {
-        let unseen = 0.5 / f64::from(self.count.max(1));
-        (1.0 - self.samples.share_within(age)).max(unseen.min(LATE))
+        (1.0 - self.samples.share_within(age)).max(self.unseen())
+    }
+
+    /// What is kept for round trips as none has been seen.
+    pub(crate) fn unseen(&self) -> f64 {
+        (0.5 / f64::from(self.count.max(1))).min(LATE)
     }
 
     /// Share of answers that come later than `wait`, to be careful with: one is added to those seen.

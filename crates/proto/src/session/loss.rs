@@ -250,7 +250,7 @@ impl Session {
         let packets = unanswered.min(u64::from(u16::MAX)) as u16;
         let age = self.path.round_time();
         let from = self.largest_acked.map(|acked| acked + 1);
-        if self.chance_of_silence(age, packets, from) > DOUBT {
+        if self.chance_of_silence(age, packets, from, 0.0) > DOUBT {
             PacketState::LostInSilence
         } else {
             PacketState::LostByTime

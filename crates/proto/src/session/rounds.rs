@@ -135,6 +135,8 @@ impl Session {
             rounds_left,
             miss_target,
         );
+        // One that was never seen is as likely as answers that are later than any were.
+        let outage = self.path.rtt.unseen();
         Some(Situation {
             deficit: match policy.counts() {
                 Deficit::Rank => block.symbols.deficit(),
@@ -142,8 +144,12 @@ impl Session {
             },
             answers: Answers {
                 unaccounted: silent,
-                missing: self.chance_of_silence(now.since(block.flight.began), silent, silent_from)
-                    as f32,
+                missing: self.chance_of_silence(
+                    now.since(block.silence.since),
+                    silent,
+                    silent_from,
+                    outage,
+                ) as f32,
                 ..outlook.answers
             },
             sent: block.sent,
@@ -223,17 +229,23 @@ impl Session {
     }
 
     /// Probability that the answers for `silent` packets, last sent `age` ago, are late or lost, and not the packets. All of them left in one
-    /// flight from packet `from` on, if it is given: where that would have been answered for together with the one before, it is lost.
-    pub(super) fn chance_of_silence(&self, age: Duration, silent: u16, from: Option<u64>) -> f64 {
+    /// flight from packet `from` on, if it is given: where that would have been answered for together with the one before, it is lost. `outage` is the probability
+    /// that the path carried nothing for once, whatever is known of its losses.
+    pub(super) fn chance_of_silence(
+        &self,
+        age: Duration,
+        silent: u16,
+        from: Option<u64>,
+        outage: f64,
+    ) -> f64 {
         if silent == 0 {
             return 0.0;
         }
         let apart = from.and_then(|from| self.left_after_answered(from));
         let separate = apart.map_or(1.0, |apart| self.path.feedback.separate(apart));
-        let (missing, lost) = (
-            separate * self.path.feedback_missing(age),
-            self.path.bursts.all_lost(silent, self.path.level.mean()),
-        );
+        let missing = separate * self.path.feedback_missing(age);
+        let lost = self.path.bursts.all_lost(silent, self.path.level.mean());
+        let lost = lost + (1.0 - lost) * outage;
         only_answers_missing(missing, lost)
     }
 
@@ -378,6 +390,9 @@ impl Session {
         if let Some(block) = self.traffic.outbox.block_mut(number) {
             if self.largest_acked >= Some(block.silence.first_packet) {
                 block.silence = Silence::NONE;
+            }
+            if silent > 0 {
+                block.silence.since = block.flight.began;
             }
             block.silence.symbols += silent;
             block.silence.first_packet = block.silence.first_packet.min(from);
