@@ -45,7 +45,9 @@ const DEVIATIONS: f32 = 2.0;
 /// Where losses come in bursts, or flights lose unevenly, what is expected of what is bought is an approximation: one miss is chance, ..
 const CHANCE_BURSTY: f32 = GAIN;
 /// .. and each beyond that says so many times as much.
-const STEEPER_BURSTY: f32 = 3.0;
+const STEEPER: f32 = 3.0;
+/// The same where losses seem independent, from so many misses on that chance does not explain: that is wrong then.
+const REFUTED: f32 = 2.0 * GAIN;
 /// There the target is kept away from, since what an approximation gets wrong shows late: by the deviation of the misses that it allows of the messages
 /// so far, but at least this share of it is aimed at.
 const AIM_LEAST: f32 = 0.5;
@@ -122,17 +124,12 @@ impl Steering {
     /// explains it.
     #[must_use]
     pub fn correction(&self, miss_target: f32) -> f32 {
-        correction_by(beyond(self.excess, self.chance(miss_target)))
+        correction_by(beyond(self.excess, self.chance(miss_target)), REFUTED)
     }
 
     /// The same where what is expected is an approximation.
     fn correction_of_approximation(&self) -> f32 {
-        let beyond = beyond(self.excess + self.margin, CHANCE_BURSTY);
-        correction_by(if beyond > 0.0 {
-            (STEEPER_BURSTY * beyond).min(MOST)
-        } else {
-            beyond
-        })
+        correction_by(beyond(self.excess + self.margin, CHANCE_BURSTY), 0.0)
     }
 
     /// The logarithm of the correction that chance explains where losses are independent.
@@ -310,9 +307,14 @@ fn beyond(excess: f32, chance: f32) -> f32 {
     }
 }
 
-/// The correction with this logarithm.
-fn correction_by(log: f32) -> f32 {
-    if log == 0.0 { 1.0 } else { libm::expf(log) }
+/// The correction for misses `beyond` what chance explains, each of which from `refuted` on says more.
+fn correction_by(beyond: f32, refuted: f32) -> f32 {
+    let log = beyond + (STEEPER - 1.0) * (beyond - refuted).max(0.0);
+    if log == 0.0 {
+        1.0
+    } else {
+        libm::expf(log.min(MOST))
+    }
 }
 
 /// What is missed beyond what is allowed, as a multiple of that.

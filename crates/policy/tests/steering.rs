@@ -481,6 +481,26 @@ fn misses_at_the_highest_price_count() {
     assert!(none < 0.5, "{none}");
 }
 
+/// Goal: what chance does not explain is corrected until it is made up for, not only until there is no more of it. (Over Wi-Fi 5, 15 misses where four were
+/// allowed were corrected by 2.7, and with copies of 17 messages in 20 one in a thousand was late from there on.)
+#[test]
+fn what_chance_does_not_explain_is_made_up_for() {
+    let policy = steered(1e-3);
+    let correction = |every: u32| {
+        let mut steering = Steering::default();
+        for message in 1..=4000_u32 {
+            steering.on_message(&policy, &Situation::first(1, 1, 0.0045), 1e-3, SURE);
+            steering.on_outcome(message.is_multiple_of(every), 1e-3);
+        }
+        steering.correction(1e-3)
+    };
+    // Allowed are four, and four more are luck.
+    let [eight, ten, fifteen] = [500, 400, 266].map(correction);
+    assert!(eight < 1.001, "{eight}");
+    assert!((1.2..1.5).contains(&ten), "{ten}");
+    assert!(fifteen > 8.0, "{fifteen}");
+}
+
 /// Goal: where expectations are right, luck costs nothing however long a stream lasts. (Of a hundred misses ten more or less are luck, and
 /// were corrected as if they were none: with 10 % loss, one round and k = 1 that cost 202.9 % where 200 will do, and 201.3 now.)
 /// Method: messages that are expected to miss as often as allowed, and do.
