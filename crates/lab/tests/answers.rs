@@ -64,16 +64,21 @@ fn a_wandering_delay_does_not_cost_a_round() {
     assert!(summary.recovery_overhead < 0.08, "{summary:?}");
 }
 
+/// Round trips of so long on average, each way of which varies by so much.
+fn wandering(rtt: Duration, deviation: Duration) -> PathSpec {
+    let mut network = PathSpec::fixed("a test", rtt, RttSplit::EVEN);
+    let delay = GammaDelay::fit(rtt / 2 - deviation, rtt / 2, deviation);
+    let delay = std::sync::Arc::new(delay.expect("it can be fitted"));
+    for way in [&mut network.forward, &mut network.backward] {
+        std::sync::Arc::make_mut(way).delay = DelayModel::Gamma(delay.clone());
+    }
+    network
+}
+
 /// Messages of one symbol over round trips of 60 ms on average, of which each direction varies by 15 ms.
 fn wander(loss: f64, deadline: Duration) -> Summary {
     let ms = Duration::from_millis;
-    let mut network = PathSpec::fixed("a test", ms(60), RttSplit::EVEN);
-    let wandering = GammaDelay::fit(ms(15), ms(30), ms(15)).expect("it can be fitted");
-    let wandering = std::sync::Arc::new(wandering);
-    for way in [&mut network.forward, &mut network.backward] {
-        let channel = std::sync::Arc::make_mut(way);
-        channel.delay = DelayModel::Gamma(wandering.clone());
-    }
+    let mut network = wandering(ms(60), ms(15));
     std::sync::Arc::make_mut(&mut network.forward).loss = LossModel::Uniform(loss);
     let options = SimulateOptions {
         symbols: Some(1),
@@ -126,14 +131,10 @@ fn a_lone_held_message_and_an_unlikely_doubt_change_no_price() {
 /// spare; and each round that passed by made it young again.   Method: the first outage of a path, both ways, for two thirds of the time that a message has.
 #[test]
 fn a_first_outage_is_not_taken_for_late_answers() {
-    let mut network = PathSpec::fixed("a test", Duration::from_millis(150), RttSplit::EVEN);
     let ms = Duration::from_millis;
-    let wandering = GammaDelay::fit(ms(65), ms(75), ms(5)).expect("it can be fitted");
-    let wandering = std::sync::Arc::new(wandering);
+    let mut network = wandering(ms(150), ms(5));
     for way in [&mut network.forward, &mut network.backward] {
-        let channel = std::sync::Arc::make_mut(way);
-        channel.delay = DelayModel::Gamma(wandering.clone());
-        channel.blackouts = vec![(ms(12_000), ms(12_500))];
+        std::sync::Arc::make_mut(way).blackouts = vec![(ms(12_000), ms(12_500))];
     }
     std::sync::Arc::make_mut(&mut network.backward).loss = LossModel::Uniform(0.003);
     let options = SimulateOptions {
