@@ -66,7 +66,7 @@ mod tests {
         let mut promises = Promises::default();
         assert!(promises.steering(0.01).is_none());
         for target in [0.01, 0.001, 0.1, 0.02, 0.03] {
-            for _ in 0..20 {
+            for _ in 0..6 {
                 promises.steering_mut(target).on_outcome(true, 0.1);
             }
         }
