@@ -138,6 +138,23 @@ fn a_start_loses_nothing() {
     }
 }
 
+/// The queue that a start fills delayed answers by more than the round time, which knew only shorter ones: of a download without any loss hundreds of packets
+/// were taken for lost, sent again, and the window was cut for them.
+#[test]
+fn a_start_takes_nothing_for_lost() {
+    for (rate, rtt) in [
+        (50_000_000, ms(40)),
+        (8_000_000, ms(130)),
+        (50_000_000, ms(200)),
+    ] {
+        let mut bulk = Bulk::new(11, rtt, LinkSpec::drop_tail(rate, rtt, 1.0));
+        bulk.download(&plain(rtt), Duration::ZERO);
+        bulk.run(sec(3));
+        assert_eq!(bulk.world.link(bulk.link).stats().dropped, 0);
+        assert_eq!(bulk.stats(0).packets_lost, 0, "{rate} bit/s, {rtt:?}");
+    }
+}
+
 /// Goal: a queue of eight packets neither starves a download nor makes it lose much.
 #[test]
 fn a_download_through_a_tiny_queue() {

@@ -38,9 +38,8 @@ impl Session {
         };
         let allowance = self.path.reordering.allowance();
         let one_is_enough = shared.config.thin_streams.one_later_ack && self.is_thin();
-        // RFC 9002 section 6.1.2: 9/8 of the larger of the smoothed and the latest round trip.
         let rtt = self.path.rtt.smoothed().max(self.liveness.latest_rtt);
-        let overdue = (rtt + rtt / 8).max(TIMER_GRANULARITY) + allowance;
+        let overdue = self.overdue_after();
         for number in self.sent.first_outstanding()..largest {
             let Some(&packet) = self.sent.get(number) else {
                 continue;
@@ -63,6 +62,12 @@ impl Session {
                 self.liveness.loss_at = earliest(self.liveness.loss_at, Some(lost_at));
             }
         }
+    }
+
+    /// RFC 9002 section 6.1.2: 9/8 of the larger of the smoothed and the latest round trip; and what reordering has been seen to need.
+    pub(super) fn overdue_after(&self) -> Duration {
+        let rtt = self.path.rtt.smoothed().max(self.liveness.latest_rtt);
+        (rtt + rtt / 8).max(TIMER_GRANULARITY) + self.path.reordering.allowance()
     }
 
     /// The time has come at which a packet that was overtaken is lost.

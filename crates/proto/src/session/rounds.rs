@@ -364,10 +364,14 @@ impl Session {
     /// The round is over: what has been unaccounted for longer than the round time is lost.
     pub(super) fn expire_round(&mut self, now: Instant, number: u64, shared: &mut Shared<'_>) {
         let round_time = self.path.round_time();
+        let may_come_until = self.may_come_until(number);
         let Some(block) = self.traffic.outbox.block_mut(number) else {
             return;
         };
-        block.flight.round_ends = None;
+        block.flight.round_ends = may_come_until.filter(|until| *until > now);
+        if block.flight.round_ends.is_some() {
+            return;
+        }
         let is_hurried = !block.flight.patience.is_zero() && block.flight.patience < round_time;
         let from = block.flight.first_packet.max(self.sent.first_outstanding());
         let mut touched = core::mem::take(shared.touched);
@@ -399,6 +403,21 @@ impl Session {
         }
         self.end_round(now, number, shared);
         self.settle_flights(now, touched, shared);
+    }
+
+    /// Until when the last of a block without a deadline may be delayed like what was answered for last, by a queue that grows. Where there is a deadline the
+    /// round time holds: a needless repair costs less there than a late one.
+    fn may_come_until(&self, number: u64) -> Option<Instant> {
+        let block = self.traffic.outbox.block(number)?;
+        let message = self.traffic.outbox.message(block.message)?;
+        if message.deadline.is_some() {
+            return None;
+        }
+        let from = block.flight.first_packet.max(self.sent.first_outstanding());
+        let last = (from..self.sent.next_number())
+            .rev()
+            .find(|packet| self.holds_symbol_of(*packet, number))?;
+        Some(self.sent.get(last)?.sent_at + self.overdue_after())
     }
 
     /// The path answers again: what waited out a backoff goes on at once.

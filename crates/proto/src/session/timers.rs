@@ -47,11 +47,18 @@ impl Session {
         .fold(None, earliest)
     }
 
-    /// A packet that no round waits for any more is lost a little after the round time: its message may be complete.
+    /// A packet that no round waits for any more is lost a little after the round time: its message may be complete. Without a deadline not before answers
+    /// as late as the latest would have come.
     fn sweep_at(&self) -> Option<Instant> {
         let (_, oldest) = self.sent.oldest_outstanding()?;
         let round_time = self.path.round_time().max(self.liveness.patience);
-        Some(oldest.sent_at + round_time + round_time / 8)
+        let wait = round_time + round_time / 8;
+        let wait = if oldest.is_urgent {
+            wait
+        } else {
+            wait.max(self.overdue_after())
+        };
+        Some(oldest.sent_at + wait)
     }
 
     /// When the session ends unless something comes. One that is not confirmed yet is not its peer's to end: the endpoint counts it, and forgets it.
