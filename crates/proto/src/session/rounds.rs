@@ -405,19 +405,19 @@ impl Session {
         self.settle_flights(now, touched, shared);
     }
 
-    /// Until when the last of a block without a deadline may be delayed like what was answered for last, by a queue that grows. Where there is a deadline the
-    /// round time holds: a needless repair costs less there than a late one.
+    /// Until when the last of a block without a deadline may be delayed like what was answered for last, by a queue that outgrows the round time. Where there
+    /// is a deadline the round time holds: a needless repair costs less than a late one.
     fn may_come_until(&self, number: u64) -> Option<Instant> {
         let block = self.traffic.outbox.block(number)?;
         let message = self.traffic.outbox.message(block.message)?;
-        if message.deadline.is_some() {
-            return None;
-        }
         let from = block.flight.first_packet.max(self.sent.first_outstanding());
         let last = (from..self.sent.next_number())
             .rev()
             .find(|packet| self.holds_symbol_of(*packet, number))?;
-        Some(self.sent.get(last)?.sent_at + self.overdue_after())
+        let sent_at = self.sent.get(last)?.sent_at;
+        let may_come =
+            message.deadline.is_none() && self.path.congestion.outgrows_round_time(sent_at);
+        may_come.then(|| sent_at + self.overdue_after())
     }
 
     /// The path answers again: what waited out a backoff goes on at once.

@@ -47,18 +47,20 @@ impl Session {
         .fold(None, earliest)
     }
 
-    /// A packet that no round waits for any more is lost a little after the round time: its message may be complete. Without a deadline not before answers
-    /// as late as the latest would have come.
+    /// A packet that no round waits for any more is lost a little after the round time: its message may be complete. Where a queue outgrows that, not before
+    /// answers as late as the latest would have come.
     fn sweep_at(&self) -> Option<Instant> {
         let (_, oldest) = self.sent.oldest_outstanding()?;
+        let sent_at = oldest.sent_at;
         let round_time = self.path.round_time().max(self.liveness.patience);
         let wait = round_time + round_time / 8;
-        let wait = if oldest.is_urgent {
-            wait
-        } else {
+        let outgrows = !oldest.is_urgent && self.path.congestion.outgrows_round_time(sent_at);
+        let wait = if outgrows {
             wait.max(self.overdue_after())
+        } else {
+            wait
         };
-        Some(oldest.sent_at + wait)
+        Some(sent_at + wait)
     }
 
     /// When the session ends unless something comes. One that is not confirmed yet is not its peer's to end: the endpoint counts it, and forgets it.

@@ -130,6 +130,11 @@ const DEVIATIONS_MAX: f64 = 3.5;
 /// No more than this is taken for the path's own, in microseconds: recorded Wi-Fi has a standard deviation of 5 to 20 ms.
 pub(super) const WANDER_MAX_US: f64 = 20_000.0;
 
+/// The queue at which the start ends, as a part of the least round trip, and within these bounds in microseconds: RFC 9406 section 4.3, MIN_RTT_DIVISOR,
+/// MIN_RTT_THRESH and MAX_RTT_THRESH.
+const START_QUEUE_DIVISOR: f64 = 8.0;
+const START_QUEUE_US: (f64, f64) = (4_000.0, 16_000.0);
+
 /// A round trip, and what is known of the circumstances.
 pub(super) struct Sample {
     pub(super) took: Duration,
@@ -320,6 +325,12 @@ impl Delays {
     /// By how much the largest of some round trips exceeds the least without a queue.
     pub(super) fn spread_us(&self) -> f64 {
         self.wander_us() + LARGEST_DEVIATIONS * self.path_deviation_us()
+    }
+
+    /// The queue at which the start ends.
+    pub(super) fn start_queue_us(&self) -> f64 {
+        let (least_us, most_us) = START_QUEUE_US;
+        (self.least_us() / START_QUEUE_DIVISOR).clamp(least_us, most_us)
     }
 
     /// What stands in the queue.

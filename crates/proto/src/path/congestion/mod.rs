@@ -67,6 +67,8 @@ const START_PACKETS: f64 = 4.0;
 /// What is left of the window at the first sign of a queue, besides the share that stands in it: the window has grown by half while the
 /// news came back.
 const START_LEFT: f64 = 0.8;
+/// RFC 9406 section 4.3: CSS_GROWTH_DIVISOR.
+const CONSERVATIVE_GROWTH_DIVISOR: f64 = 4.0;
 /// The least window that is looked back on: 16 packets.
 const HINDSIGHT_LEAST: f64 = 16.0 * PACKET;
 
@@ -193,6 +195,13 @@ impl Congestion {
 
     fn is_thin(&self) -> bool {
         matches!(self.waits, Waits::Nothing | Waits::Little)
+    }
+
+    /// Whether a packet sent at `sent_at` may stand in a queue that grows faster than the round time learns: at the start of a download, or under way at its
+    /// end.
+    pub(crate) fn outgrows_round_time(&self, sent_at: Instant) -> bool {
+        let is_at_start = self.is_starting || self.recovery.covers(sent_at);
+        is_at_start && !self.is_thin() && !self.rivalry.is_on()
     }
 
     /// Bytes that are under way.
@@ -340,7 +349,8 @@ impl Congestion {
             .rivalry
             .on_rtt(now, self.window, &self.delays, self.is_thin())
         {
-            self.is_starting = false;
+            // Room that was made for nobody ends no start.
+            self.is_starting &= !self.rivalry.is_on();
             self.uncut = 0.0;
             if was_draining && !self.rivalry.is_on() {
                 self.window *= self.share_without_queue(now);
@@ -374,11 +384,14 @@ impl Congestion {
     /// Whether what comes back now has found nothing of ours in the queue: we sent little, made room, or got back clearly less than the
     /// path has carried, and still send less. Among rivals that tells nothing.
     fn is_clear(&self, now: Instant, smoothed: Duration) -> bool {
-        if self.is_starting || self.rivalry.is_on() || self.rivalry.was_met(now) {
+        if self.rivalry.is_on() || self.rivalry.was_met(now) {
             return false;
         }
         if let Some(since) = self.rivalry.drains_since() {
             return now.since(since) > smoothed + smoothed / 2;
+        }
+        if self.is_starting {
+            return false;
         }
         let little = self.carried.rate_max() * CLEAR_SHARE;
         self.is_idle
@@ -437,11 +450,7 @@ impl Congestion {
             let rtt = self.delays.smoothed().as_secs_f64();
             self.cubic.on_acked(now, self.window, bytes, rtt)
         } else if self.is_starting {
-            if Copa::is_below_target(self.window, &self.delays) {
-                self.window + bytes
-            } else {
-                self.leave_start(now)
-            }
+            self.go_on_starting(now, bytes)
         } else {
             self.copa.on_acked(now, self.window, bytes, &self.delays)
         };
@@ -454,7 +463,19 @@ impl Congestion {
         if self.rivalry.is_on() { ONE } else { MINIMUM }
     }
 
-    /// The first sign of a queue.
+    /// The window doubles in a round trip until a queue shows. One that may be a path's jitter, below which a long path's window would stop at a fifth of
+    /// what it carries, only slows the growth down: conservative slow start (RFC 9406 section 4.2), which ends when the jitter does.
+    fn go_on_starting(&mut self, now: Instant, bytes: f64) -> f64 {
+        if Copa::is_below_target(self.window, &self.delays) {
+            self.window + bytes
+        } else if self.delays.own_queue_us(0.0) <= self.delays.start_queue_us() {
+            self.window + bytes / CONSERVATIVE_GROWTH_DIVISOR
+        } else {
+            self.leave_start(now)
+        }
+    }
+
+    /// The first sign of a queue that is no jitter.
     fn leave_start(&mut self, now: Instant) -> f64 {
         self.is_starting = false;
         // What is lost of the packets under way belongs to this.
@@ -469,7 +490,8 @@ impl Congestion {
         let recovers = self.recovery.since().map(|at| at + self.delays.smoothed());
         let is_whole = recovers.is_none_or(|until| self.carried.began() >= until)
             && !self.rivalry.is_on()
-            && !self.rivalry.was_met(now);
+            && !self.rivalry.was_met(now)
+            && self.rivalry.was_empty_since(self.carried.began());
         let ended = self.carried.end(now, is_whole);
         self.keep_what_came_back();
         if ended.tells_chance {

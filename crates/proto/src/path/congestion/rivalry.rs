@@ -86,6 +86,11 @@ impl Rivalry {
         self.met_at != Instant::ZERO && now.since(self.met_at) < MET
     }
 
+    /// Whether the queue has been nearly empty since then. What is lost while it is not may be lost by others' doing, however little is sent here.
+    pub(super) fn was_empty_since(&self, at: Instant) -> bool {
+        self.empty_at >= at
+    }
+
     /// A round trip was seen: whether competition, or making room, began or ended with it.
     ///
     /// A thin session has its share, and fills no queue. It makes no room to find out why the path is slow or whether it has become another (ten packets for
