@@ -16,6 +16,14 @@ fn plain(rtt: Duration) -> PathSpec {
     path(rtt, |_| {})
 }
 
+/// A path whose delay wanders each way by `sd`, and is at least `min`.
+fn wandering(rtt: Duration, sd: Duration, min: Duration) -> PathSpec {
+    path(rtt, |c| {
+        let mean = rtt / 2;
+        c.delay = DelayModel::Normal { mean, sd, min };
+    })
+}
+
 struct Alone {
     used: f64,
     wait_p99_ms: f64,
@@ -98,13 +106,7 @@ fn a_download_over_a_jittery_path() {
 /// Goal: a path whose delay wanders, as that of Wi-Fi does, carries most of its rate although every wave looks like a queue.
 #[test]
 fn a_download_over_a_wandering_path() {
-    let network = path(ms(50), |c| {
-        c.delay = DelayModel::Normal {
-            mean: ms(25),
-            sd: ms(5),
-            min: ms(5),
-        };
-    });
+    let network = wandering(ms(50), ms(5), ms(5));
     let link = LinkSpec::drop_tail(8_000_000, ms(50), 1.0);
     for seed in 11..=13 {
         let result = alone(seed, &network, ms(50), link);
@@ -132,13 +134,7 @@ fn a_download_over_recorded_wifi() {
 /// refused, and others took 14 s.
 #[test]
 fn a_jitter_does_not_stop_a_live_stream() {
-    let network = path(ms(150), |c| {
-        c.delay = DelayModel::Normal {
-            mean: ms(75),
-            sd: ms(2),
-            min: ms(70),
-        };
-    });
+    let network = wandering(ms(150), ms(2), ms(70));
     for seed in 1..=3 {
         let options = SimulateOptions {
             symbols: Some(16),

@@ -410,14 +410,16 @@ impl Session {
     fn may_come_until(&self, number: u64) -> Option<Instant> {
         let block = self.traffic.outbox.block(number)?;
         let message = self.traffic.outbox.message(block.message)?;
+        if message.deadline.is_some() {
+            return None;
+        }
         let from = block.flight.first_packet.max(self.sent.first_outstanding());
         let last = (from..self.sent.next_number())
             .rev()
             .find(|packet| self.holds_symbol_of(*packet, number))?;
         let sent_at = self.sent.get(last)?.sent_at;
-        let may_come =
-            message.deadline.is_none() && self.path.congestion.outgrows_round_time(sent_at);
-        may_come.then(|| sent_at + self.overdue_after())
+        let outgrows = self.path.congestion.outgrows_round_time(sent_at);
+        outgrows.then(|| sent_at + self.overdue_after())
     }
 
     /// The path answers again: what waited out a backoff goes on at once.
