@@ -10,6 +10,10 @@ use crate::limits::TIMER_GRANULARITY;
 const INITIAL: Duration = Duration::from_millis(333);
 /// Share of round trips that the round time leaves out.
 const LATE: f64 = 0.01;
+/// Answers without an outage that one known before the first: one in twice as many is met by one. (With none, the first hundreds of messages were each taken
+/// for lost where one answer in ten comes later than is waited for.)
+const OUTAGE_PRIOR: f64 = 2000.0;
+
 /// What is known of the round trip.
 #[derive(Default)]
 pub(crate) struct Rtt {
@@ -90,8 +94,13 @@ impl Rtt {
         (1.0 - self.samples.share_within(age)).max(self.unseen())
     }
 
+    /// Probability that an outage begins with what is sent next, where none was seen (half a one, as for what has not been seen of round trips).
+    pub(crate) fn unseen_outage(&self) -> f64 {
+        0.5 / (OUTAGE_PRIOR + f64::from(self.count))
+    }
+
     /// What is kept for round trips as none has been seen.
-    pub(crate) fn unseen(&self) -> f64 {
+    fn unseen(&self) -> f64 {
         (0.5 / f64::from(self.count.max(1))).min(LATE)
     }
 

@@ -135,8 +135,7 @@ impl Session {
             rounds_left,
             miss_target,
         );
-        // One that was never seen is as likely as answers that are later than any were.
-        let outage = self.path.rtt.unseen();
+        let outage = self.path.rtt.unseen_outage();
         Some(Situation {
             deficit: match policy.counts() {
                 Deficit::Rank => block.symbols.deficit(),
