@@ -354,8 +354,7 @@ impl Handle {
     /// Lets the protocol go on when the inbox has room again.
     pub(crate) fn after_taking(&self) {
         if self.mailbox.lock().take_release() {
-            self.core.lock().endpoint.hold_messages(self.id, false);
-            self.core.wake();
+            self.core.hand_over_more(self.id);
         }
     }
 

@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use punctual_net::clock::Clock;
 use punctual_net::udp::{Carrier, Poller, Socket, SocketId, Waker};
 use punctual_policy::Library;
-use punctual_proto::{ConnectOptions, Endpoint, EndpointConfig, Instant};
+use punctual_proto::{ConnectOptions, Endpoint, EndpointConfig, Instant, SessionId};
 
 pub(crate) use attempts::{Answer, Opened};
 pub(crate) use state::{Arrival, Mailbox, State};
@@ -128,6 +128,19 @@ impl Core {
     /// Has the driver thread look at what has changed.
     pub(crate) fn wake(&self) {
         self.waker.wake();
+    }
+
+    /// The application has taken what it had of a session: more is handed to it at once, by its own thread. (The driver thread has packets to do, and
+    /// while one waits for the other, a fast sender's are refused.)
+    pub(crate) fn hand_over_more(&self, session: SessionId) {
+        let mut rings = Vec::new();
+        let mut state = self.lock();
+        state.endpoint.hold_messages(session, false);
+        state.dispatch(self.now(), self);
+        state.take_rings(&mut rings);
+        drop(state);
+        thread::ring(&mut rings);
+        self.wake();
     }
 
     /// Begins to connect; the answer comes by the signal returned.

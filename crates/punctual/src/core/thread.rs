@@ -87,7 +87,7 @@ fn drive(core: &Core, machinery: &mut Machinery, rings: &mut Vec<Arc<Mailbox>>) 
     }
 }
 
-fn ring(rings: &mut Vec<Arc<Mailbox>>) {
+pub(super) fn ring(rings: &mut Vec<Arc<Mailbox>>) {
     for mailbox in rings.drain(..) {
         mailbox.ring();
     }

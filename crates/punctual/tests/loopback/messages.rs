@@ -108,6 +108,25 @@ fn a_slow_reader_stops_its_peer_and_loses_nothing() {
     assert_eq!(out.missed_outcomes(), 0);
 }
 
+/// A regression: an application that had emptied its inbox waited until the driver thread had filled it again, which had packets to receive, and to refuse
+/// (16 MB over loopback took a third more packets).   Method: twice as many messages as an inbox holds have arrived; all can be taken without waiting.
+#[test]
+fn what_has_arrived_is_taken_without_waiting() {
+    const COUNT: u32 = 2000;
+    let pair = pair();
+    let out = stream(&pair.ours);
+    for _ in 0..COUNT {
+        out.send_blocking([1; 16], SendOptions::default()).unwrap();
+    }
+    for _ in 0..COUNT {
+        out.next_outcome_timeout(PATIENCE).unwrap().unwrap();
+    }
+    for taken in 0..COUNT {
+        let message = pair.theirs.try_recv().unwrap();
+        assert!(message.is_some(), "after {taken}");
+    }
+}
+
 /// Goal: outcomes reach an application that does not take its messages.   Method: the peer floods this side, which reads
 /// nothing, sends, and waits for the outcome.
 #[test]
