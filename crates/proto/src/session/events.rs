@@ -3,6 +3,7 @@
 use alloc::collections::VecDeque;
 
 use super::Event;
+use crate::limits::{EVENTS_MAX, RECEIVE_MAX};
 
 #[derive(Default)]
 pub(super) struct Events {
@@ -11,6 +12,8 @@ pub(super) struct Events {
     content_bytes: usize,
     /// The application takes no messages for now; all other events go on.
     holds_messages: bool,
+    /// Sixteenths of what is held for the peer, when last looked.
+    filled: u8,
 }
 
 impl Events {
@@ -54,6 +57,15 @@ impl Events {
     /// Bytes of messages that wait here.
     pub(super) const fn content_bytes(&self) -> usize {
         self.content_bytes
+    }
+
+    /// Whether the peer had better send less: more than half of what is held for it waits here, and a sixteenth more than when this was last asked. (A mark
+    /// for every packet would have the peer all but stop, at a moment's pause of the application.)
+    pub(super) fn has_become_fuller(&mut self) -> bool {
+        let sixteenths = |part: usize, whole: usize| (16 * part / whole).min(16) as u8;
+        let filled = sixteenths(self.content_bytes, RECEIVE_MAX);
+        let filled = filled.max(sixteenths(self.len(), EVENTS_MAX));
+        filled > core::mem::replace(&mut self.filled, filled).max(7)
     }
 
     /// Gives back what the last burst needed.
