@@ -91,11 +91,11 @@ fn fairness(table: &mut String) {
 fn beside_tcp(table: &mut String) {
     writeln!(
         table,
-        "8 of ours and 8 CUBIC flows, 4 seeds: our part of half; Jain among ours"
+        "8 of ours and 8 CUBIC flows, 8 seeds: our part of half; Jain among ours"
     )
     .unwrap();
     for file in ["half", "one", "four"] {
-        let result = play(&open(&format!("shared-bottleneck-{file}-bdp.toml")), 4);
+        let result = play(&open(&format!("shared-bottleneck-{file}-bdp.toml")), 8);
         let (mut ours, mut even) = (0.0, 0.0);
         for run in &result.runs {
             let ratio = run.rivals.as_ref().map_or(0.0, |r| r.session_to_rival);
@@ -110,7 +110,7 @@ fn beside_tcp(table: &mut String) {
             ours += share / result.runs.len() as f64;
             even += jain / result.runs.len() as f64;
         }
-        // Means: over 48 seeds at half a BDP the mean is 1.08, and one seed in sixteen is above 1.25; at one BDP Jain's index has a mean of 0.95.
+        // Means: over 48 seeds the share is 1.08, 1.11 and 0.94, and Jain's index 0.98, 0.95 and 0.97, with 0.03 from one seed to the next.
         assert!((0.82..=1.18).contains(&ours), "{file}: {ours}");
         assert!(even >= 0.92, "{file}: {even}");
     }

@@ -409,7 +409,7 @@ impl Session {
     fn may_come_until(&self, number: u64) -> Option<Instant> {
         let block = self.traffic.outbox.block(number)?;
         let message = self.traffic.outbox.message(block.message)?;
-        if message.deadline.is_some() {
+        if message.deadline.is_some() || !self.path.congestion.outgrows_round_time() {
             return None;
         }
         let from = block.flight.first_packet.max(self.sent.first_outstanding());
@@ -417,8 +417,7 @@ impl Session {
             .rev()
             .find(|packet| self.holds_symbol_of(*packet, number))?;
         let sent_at = self.sent.get(last)?.sent_at;
-        let outgrows = self.path.congestion.outgrows_round_time(sent_at);
-        outgrows.then(|| sent_at + self.overdue_after())
+        Some(sent_at + self.overdue_after())
     }
 
     /// The path answers again: what waited out a backoff goes on at once.

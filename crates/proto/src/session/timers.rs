@@ -54,7 +54,7 @@ impl Session {
         let sent_at = oldest.sent_at;
         let round_time = self.path.round_time().max(self.liveness.patience);
         let wait = round_time + round_time / 8;
-        let outgrows = !oldest.is_urgent && self.path.congestion.outgrows_round_time(sent_at);
+        let outgrows = !oldest.is_urgent && self.path.congestion.outgrows_round_time();
         let wait = if outgrows {
             wait.max(self.overdue_after())
         } else {

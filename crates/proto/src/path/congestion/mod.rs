@@ -197,11 +197,9 @@ impl Congestion {
         matches!(self.waits, Waits::Nothing | Waits::Little)
     }
 
-    /// Whether a packet sent at `sent_at` may stand in a queue that grows faster than the round time learns: at the start of a download, or under way at its
-    /// end.
-    pub(crate) fn outgrows_round_time(&self, sent_at: Instant) -> bool {
-        let is_at_start = self.is_starting || self.recovery.covers(sent_at);
-        is_at_start && !self.is_thin() && !self.rivalry.is_on()
+    /// Whether a queue may grow faster than the round time learns: a download's own.
+    pub(crate) fn outgrows_round_time(&self) -> bool {
+        !self.is_thin() && !self.rivalry.is_on()
     }
 
     /// Bytes that are under way.
