@@ -179,7 +179,7 @@ fn a_slow_application_slows_the_sender() {
     for _ in 0..8 {
         for (is_held, span) in [(true, ms(400)), (false, ms(100))] {
             duo.world.with_endpoint(client, |endpoint, _| {
-                endpoint.hold_messages(at_client, is_held)
+                endpoint.hold_messages(at_client, is_held);
             });
             duo.run(span);
         }
