@@ -1,6 +1,6 @@
 //! A table: what the shipping protocol spends against independent losses, which it has to learn, beside the optimum of a sender that knows them.
-//! After 20,000 messages of each session, over so many more in all (the first argument; 400,000, which say what 10 and 20 % of loss cost to 0.1 and 0.2 points). Shares in percent. A quarter of an hour, or less for
-//! one loss (the second argument, or `all`); the third is the seed.
+//! After 20,000 messages of each session, over so many more in all (the first argument; 400,000, which say what 20 % of loss costs to 0.2 points only).
+//! Shares in percent. A quarter of an hour, or less for one loss (the second argument, or `all`); the third is the seed.
 
 #[path = "../tests/support/uniform.rs"]
 mod uniform;

@@ -10,8 +10,8 @@ use crate::limits::TIMER_GRANULARITY;
 const INITIAL: Duration = Duration::from_millis(333);
 /// Share of round trips that the round time leaves out.
 const LATE: f64 = 0.01;
-/// Answers without an outage that one known before the first: one in twice as many is met by one. (With none, the first hundreds of messages were each taken
-/// for lost where one answer in ten comes later than is waited for.)
+/// So many answers are thought to have come without an outage before the first. (With none, each of the first hundreds of messages was taken for lost where
+/// one answer in ten comes later than is waited for.)
 const OUTAGE_PRIOR: f64 = 2000.0;
 
 /// What is known of the round trip.

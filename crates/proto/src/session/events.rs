@@ -59,13 +59,14 @@ impl Events {
         self.content_bytes
     }
 
-    /// Whether the peer had better send less: more than half of what is held for it waits here, and a sixteenth more than when this was last asked. (A mark
-    /// for every packet would have the peer all but stop, at a moment's pause of the application.)
+    /// Whether the peer had better send less: half of what is held for it waits here, or more, and another sixteenth since this was last asked. (A mark for
+    /// every packet would have the peer all but stop, at a moment's pause of the application.)
     pub(super) fn has_become_fuller(&mut self) -> bool {
         let sixteenths = |part: usize, whole: usize| (16 * part / whole).min(16) as u8;
         let filled = sixteenths(self.content_bytes, RECEIVE_MAX);
         let filled = filled.max(sixteenths(self.len(), EVENTS_MAX));
-        filled > core::mem::replace(&mut self.filled, filled).max(7)
+        let before = core::mem::replace(&mut self.filled, filled);
+        filled >= 8 && filled > before
     }
 
     /// Gives back what the last burst needed.
