@@ -8,10 +8,10 @@ use std::time::Duration;
 use punctual_lab::channel::{LossModel, PathSpec, RateSpec, RttSplit};
 use punctual_lab::simulate::{SimulateOptions, simulate};
 use punctual_lab::stats::Summary;
-use punctual_lab::world::{LabAead, Moment, World};
+use punctual_lab::world::{HostId, LabAead, Moment, World};
 use punctual_proto::{
-    CloseCode, ConnectOptions, Delivery, Ecn, Endpoint, EndpointConfig, Event, Instant, SendError,
-    SendOptions, StreamConfig, StreamId, Uplink,
+    CloseCode, CloseReason, ConnectOptions, Delivery, Ecn, Endpoint, EndpointConfig, Event,
+    Instant, SendError, SendOptions, StreamConfig, StreamId, Uplink,
 };
 use support::{Duo, client_config, key, library, ms, path, server_config};
 
@@ -329,4 +329,94 @@ fn a_blackout_is_waited_out() {
     // What comes after the burst ends the wait.
     let slow = |summary: &Summary| summary.latency_ms.p99_5.expect("they arrive");
     assert!(slow(steered) < slow(at_once) + 8.0, "{steered:?}");
+}
+
+/// What is begun and too late goes to the back, with what it holds of the room for large messages: eight that wait for that room hid it
+/// for ever.
+#[test]
+fn large_messages_go_on_after_an_outage() {
+    let mut dark = path(ms(40), |channel| {
+        channel.rate = Some(RateSpec::constant(25_000_000, 100_000));
+    });
+    Arc::make_mut(&mut dark.forward).blackouts =
+        vec![(Duration::from_secs(10), Duration::from_secs(12))];
+    let mut duo = Duo::connect(1, &dark);
+    for _ in 0..450 {
+        duo.send(&[1; 80_000], SendOptions::within(ms(150)));
+        duo.run(ms(66));
+    }
+    duo.run(Duration::from_secs(60));
+    assert_eq!(duo.received.len(), 450);
+}
+
+/// The same with block numbers: the oldest block is of what has no deadline, and waits behind messages that have one and wait
+/// for its number.
+#[test]
+fn a_block_behind_more_urgent_ones_does_not_end_the_session() {
+    let mut duo = Duo::connect(
+        1,
+        &path(ms(40), |channel| {
+            channel.rate = Some(RateSpec::constant(4_000_000, 100_000));
+        }),
+    );
+    duo.send(&[1; 60_000], SendOptions::default());
+    duo.run(ms(5));
+    let mut accepted = 1;
+    for _ in 0..4000 {
+        let session = duo.at_client;
+        accepted += duo.world.with_endpoint(duo.client, |endpoint, now| {
+            let options = SendOptions::within(Duration::from_secs(5));
+            let send = || endpoint.send(now, session, StreamId::DEFAULT, &[2; 450], options);
+            std::iter::repeat_with(send)
+                .take_while(Result::is_ok)
+                .count()
+        });
+        duo.run(ms(5));
+    }
+    duo.run(Duration::from_secs(60));
+    assert_eq!(duo.received.len(), accepted);
+}
+
+/// Messages that had arrived counted among the outcomes that `send` must have room for: who answers each message on the thread that takes
+/// it stood still, since what would have made room was its own to take.
+#[test]
+fn what_has_arrived_takes_no_room_to_send() {
+    let mut duo = Duo::connect(6, &path(ms(40), |_| {}));
+    let (server, session) = (duo.server, duo.at_server.expect("it is connected"));
+    duo.world
+        .with_endpoint(server, |endpoint, _| endpoint.hold_messages(session, true));
+    for _ in 0..6000 {
+        let _ = duo
+            .world
+            .send(duo.client, duo.at_client, &[5; 100], SendOptions::default());
+        duo.run(ms(5));
+    }
+    assert!(duo.server_stats().packets_refused > 0, "it is full");
+    let sent = duo
+        .world
+        .send(server, session, &[5; 100], SendOptions::default());
+    assert!(sent.is_ok(), "{sent:?}");
+}
+
+/// Its end stayed behind the messages that an application held back, which may never ask for them again.
+#[test]
+fn the_end_of_a_session_is_told_to_who_takes_no_messages() {
+    let mut duo = Duo::connect(7, &path(ms(40), |_| {}));
+    let (server, session) = (duo.server, duo.at_server.expect("it is connected"));
+    duo.world
+        .with_endpoint(server, |endpoint, _| endpoint.hold_messages(session, true));
+    for _ in 0..100 {
+        duo.send(&[5; 100], SendOptions::default());
+    }
+    duo.run(ms(500));
+    assert_eq!((duo.received.len(), duo.closed.len()), (0, 0));
+    let at_client = duo.at_client;
+    duo.world.with_endpoint(duo.client, |endpoint, now| {
+        endpoint.close(now, at_client, CloseCode::DONE, "");
+    });
+    duo.run(Duration::from_secs(2));
+    let at_server = |(host, _): &&(HostId, CloseReason)| *host == server;
+    assert_eq!(duo.closed.iter().filter(at_server).count(), 1);
+    assert_eq!(duo.received.len(), 100);
+    assert_eq!(duo.world.endpoint(server).sessions(), 0);
 }

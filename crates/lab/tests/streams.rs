@@ -8,8 +8,9 @@ use std::time::Duration;
 use punctual_lab::channel::{LossModel, PathSpec, RateSpec};
 use punctual_lab::world::Moment;
 use punctual_proto::{
-    Cancel, Delivery, EndpointConfig, MessageId, MissReason, Outcome, SendError, SendOptions,
-    SharedContent, StreamConfig, StreamError, StreamId, StreamStats, ThinStreams, limits,
+    Cancel, Delivery, EndpointConfig, Fairness, MessageId, MissReason, Outcome, SendError,
+    SendOptions, SharedContent, StreamConfig, StreamError, StreamId, StreamStats, ThinStreams,
+    limits,
 };
 use support::{Duo, client_config, ms, path, server_config};
 
@@ -394,4 +395,62 @@ fn an_ordered_stream_outlives_its_sequence_numbers() {
         .collect();
     assert!(numbers.is_sorted_by(|a, b| a < b));
     assert_eq!(numbers.len(), 150_000 - 150_000_usize.div_ceil(97));
+}
+
+/// A smaller newer message fitted the rest of the packet with an older one's first symbol, and ended that one half sent.
+#[test]
+fn a_sequenced_message_that_has_begun_is_sent_to_its_end() {
+    let mut duo = Duo::connect(1, &path(ms(40), |_| {}));
+    duo.run(Duration::from_secs(3));
+    let stream = duo.open(StreamConfig::new(Delivery::UnreliableSequenced));
+    for len in [2000, 20] {
+        duo.send_on(stream, &vec![7; len], SendOptions::default());
+    }
+    duo.run(Duration::from_secs(2));
+    let received: Vec<usize> = duo.received.iter().map(|(_, _, data)| data.len()).collect();
+    assert_eq!(received, [2000, 20]);
+}
+
+/// While an acknowledgement was due, block after block was cut since none fitted beside it.
+#[test]
+fn an_acknowledgement_cuts_nothing_ahead() {
+    let mut duo = Duo::connect(1, &narrow(250));
+    duo.run(Duration::from_secs(3));
+    let frame = Duration::from_micros(16_667);
+    duo.world.set_frame(duo.client, frame, Duration::ZERO);
+    duo.send(&[1; 3_000_000], SendOptions::default());
+    let (server, session) = (duo.server, duo.at_server.expect("it is connected"));
+    let before = duo.stats();
+    for _ in 0..100 {
+        let small = duo
+            .world
+            .send(server, session, &[1; 50], SendOptions::default());
+        assert!(small.is_ok());
+        for _ in 0..4 {
+            duo.run(ms(5));
+            let now = duo.stats();
+            let cut = now.source_symbols - before.source_symbols;
+            let ahead = cut.saturating_sub(now.symbols_sent - before.symbols_sent);
+            assert!(
+                ahead <= 64,
+                "{ahead} symbols cut and not sent: more than a block"
+            );
+        }
+    }
+}
+
+/// What was worth less than a 1,024th a symbol was charged nothing: one of two equal streams starved the other.
+#[test]
+fn small_qualities_share_as_well() {
+    let mut duo = Duo::connect(1, &narrow(1000));
+    let config = StreamConfig::new(Delivery::Reliable).fairness(Fairness::Quality);
+    let streams = [duo.open(config), duo.open(config)];
+    for _ in 0..15 {
+        for stream in streams {
+            duo.send_on(stream, &[1; 30_000], SendOptions::default().quality(0.02));
+        }
+    }
+    duo.run(ms(500));
+    let sent = streams.map(|stream| duo.stream_stats(stream).on_time);
+    assert!(sent[0] > 4 && sent[0].abs_diff(sent[1]) <= 1, "{sent:?}");
 }

@@ -18,7 +18,7 @@ use crate::handshake::{
 };
 use crate::message::{Block, Cut, Inbox, Ready, Taken};
 use crate::pool::Pool;
-use crate::schedule::{Entry, Item, NO_DEADLINE, Schedule};
+use crate::schedule::{Entry, Item, NO_DEADLINE, Reach, Schedule, UNIT};
 use crate::stream::{Arrived, Incoming, StreamId, Verdict};
 use crate::time::Instant;
 use crate::wire::{ConnectionId, HandshakePacket, Header, Order, Refusal, Retry, Symbol, Writer};
@@ -445,6 +445,7 @@ impl ScheduleLoad {
             item: Item::Message(self.next as u32),
             deadline,
             is_live: deadline != NO_DEADLINE,
+            is_begun: false,
             bytes: 1000,
             needed_bytes: 1000,
         };
@@ -455,13 +456,13 @@ impl ScheduleLoad {
     /// its stream, and takes it out. Answers which stream's it was.
     pub fn message(&mut self) -> u16 {
         self.accept((self.next % u64::from(self.streams)) as u16);
-        let Some((stream, entry)) = self.schedule.find(8, usize::MAX, |_| true) else {
+        let Some((stream, entry)) = self.schedule.find(Reach::First, |_| true) else {
             return 0;
         };
-        let more = self.schedule.find(8, 32, |entry| entry.bytes < 400);
+        let more = self.schedule.find(Reach::Spare, |entry| entry.bytes < 400);
         debug_assert!(more.is_none());
         self.schedule.remove(stream, &entry);
-        self.schedule.charge(stream, 1100);
+        self.schedule.charge(stream, 1100 * UNIT);
         stream.0
     }
 }

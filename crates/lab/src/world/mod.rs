@@ -15,6 +15,7 @@
 mod aead;
 mod datagrams;
 mod ended;
+mod faults;
 mod hash;
 mod host;
 mod link;
@@ -28,6 +29,7 @@ use std::time::Duration;
 pub use aead::LabAead;
 use datagrams::Datagrams;
 pub use ended::EndedSessions;
+pub use faults::EcnFault;
 use hash::Hasher;
 use host::Host;
 pub use host::LocalClock;
@@ -114,6 +116,7 @@ pub struct World {
     ended: EndedSessions,
     traffic: Traffic,
     mtu: Option<u16>,
+    ecn_fault: Option<EcnFault>,
     hasher: Option<Hasher>,
     is_calm: bool,
 }
@@ -135,6 +138,7 @@ impl World {
             ended: EndedSessions::default(),
             traffic: Traffic::default(),
             mtu: None,
+            ecn_fault: None,
             hasher: None,
             is_calm: false,
         }
@@ -411,8 +415,11 @@ impl World {
 
     fn arrive(&mut self, to: HostId, address: SocketAddr, from: SocketAddr, slot: u32, ecn: Ecn) {
         let mut datagram = self.datagrams.take(slot);
+        let ecn = self.ecn_at_arrival(ecn);
         let host = &mut self.hosts[to.0 as usize];
-        if host.address == address {
+        if let Some(ecn) = ecn
+            && host.address == address
+        {
             let now = host.clock.local(self.now);
             host.endpoint.handle_datagram(now, from, ecn, &mut datagram);
             self.mark(to);

@@ -86,7 +86,15 @@ impl Duo {
         server: EndpointConfig,
         client: EndpointConfig,
     ) -> Self {
-        let mut world = World::new(seed).with_hash();
+        Self::connect_in(World::new(seed).with_hash(), path, server, client)
+    }
+
+    pub(crate) fn connect_in(
+        mut world: World,
+        path: &PathSpec,
+        server: EndpointConfig,
+        client: EndpointConfig,
+    ) -> Self {
         let server = world.add_server(server);
         let client = world.add_client(client, path);
         let at_client = world.connect(client, server, key().public()).unwrap();

@@ -54,6 +54,10 @@ impl ClockOffset {
         let Some(mut sample) = Sample::of(exchange) else {
             return;
         };
+        if self.line.is_some_and(|line| sample.contradicts(&line)) {
+            // One of the two clocks has stood still or was set: a host was suspended, a virtual machine moved.
+            *self = Self::default();
+        }
         let mut began = exchange.sent_at;
         if let Some((since, newest)) = self.newest
             && began.since(since) < WINDOW

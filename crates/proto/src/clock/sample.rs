@@ -2,6 +2,7 @@
 
 use core::time::Duration;
 
+use super::line::Line;
 use super::{Exchange, WINDOW};
 use crate::time::Instant;
 
@@ -9,6 +10,10 @@ use crate::time::Instant;
 const SAMPLES: usize = 8;
 /// Epochs are as long as a sample takes at first, and double as time goes by, up to this: no clock drifts evenly for ever.
 const EPOCH_MAX: Duration = Duration::from_secs(64);
+
+/// No line is wrong by so much and so many of its standard deviations.
+const JUMP_US: f64 = 5_000.0;
+const DEVIATIONS: f64 = 4.0;
 
 /// The fastest packet of one way.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -48,6 +53,15 @@ impl Sample {
                 at: answered_at,
             },
         })
+    }
+
+    /// Whether no split of the round trip between both ways gives this offset, however the clocks drift.
+    pub(super) fn contradicts(&self, line: &Line) -> bool {
+        let at = self.at();
+        let there_us = self.there.took_us.wrapping_sub(line.offset_us(at)) as i32;
+        let margin_us = JUMP_US + DEVIATIONS * line.deviation_us(at);
+        let there_us = f64::from(there_us);
+        there_us < -margin_us || there_us > f64::from(self.both_us()) + margin_us
     }
 
     /// With what was faster in another.

@@ -451,8 +451,8 @@ impl Endpoint {
     }
 
     /// Leaves a session's messages where they are (`true`) until called again with `false`: for an application that does not
-    /// keep up. Its other events go on. Once the session is full it refuses symbols and
-    /// says so, and the peer repeats them; it accepts no messages of its own either.
+    /// keep up. Its other events go on. Once the session is full it refuses symbols and says so, and the peer repeats them. The
+    /// session's end ends the hold: what it has is handed over before [`Event::Closed`], and nothing follows.
     pub fn hold_messages(&mut self, session: SessionId, is_held: bool) {
         self.with_session(session, |session, _| session.hold_messages(is_held));
     }

@@ -1,6 +1,6 @@
 //! Whose datagram is next: sessions in the order of their changes, or, while the way out is short, in the coordinator's line.
 
-use super::{Ecn, Endpoint, Slot, Transmit, Uplink};
+use super::{Endpoint, Slot, Transmit, Uplink};
 use crate::limits::UDP_IP_HEADER;
 use crate::time::Instant;
 
@@ -88,9 +88,13 @@ impl Endpoint {
         let (transmit, is_done) = match self.table.entry_mut(index).map(|entry| &mut entry.slot) {
             Some(Slot::Session(session)) => {
                 let mut shared = self.commons.share(&self.config, has_budget);
-                let transmit = session.poll_transmit(now, buffer, &mut shared);
-                let is_done = transmit.is_none() || session.has_nothing_to_send(now);
-                (transmit, is_done)
+                let departure = session.poll_transmit(now, buffer, &mut shared);
+                let is_done = departure.is_none() || session.has_nothing_to_send(now);
+                if let Some(departure) = departure.as_ref().filter(|left| left.is_eliciting) {
+                    let bytes = departure.transmit.len + UDP_IP_HEADER;
+                    self.coordinator.on_sent(bytes);
+                }
+                (departure.map(|left| left.transmit), is_done)
             }
             Some(Slot::Connecting(connecting)) => {
                 let transmit = connecting.poll_transmit(now, buffer);
@@ -100,9 +104,6 @@ impl Endpoint {
         };
         // What begins may supersede another message, and what is cut may make room.
         self.announce_events(index);
-        if let Some(transmit) = transmit.filter(|transmit| transmit.ecn != Ecn::NotEct) {
-            self.coordinator.on_sent(transmit.len + UDP_IP_HEADER);
-        }
         (transmit, is_done)
     }
 }

@@ -3,6 +3,7 @@
 mod burst;
 mod congestion;
 mod delay;
+mod ecn;
 mod feedback;
 mod level;
 mod loss;
@@ -16,6 +17,7 @@ mod validation;
 pub(crate) use burst::{Bursts, Dependence};
 pub(crate) use congestion::Congestion;
 pub(crate) use delay::DelayHistogram;
+pub(crate) use ecn::EcnTest;
 pub(crate) use feedback::Feedback;
 pub(crate) use level::{LossLevel, UsualLoss};
 pub(crate) use loss::Loss;
@@ -54,6 +56,8 @@ pub(crate) struct Path {
     pub(crate) mtu: MtuSearch,
     /// Packets that the peer received with the ECN mark CE, as far as it told.
     pub(crate) congestion_marks: u64,
+    /// Whether packets can be marked on the way.
+    pub(crate) ecn: EcnTest,
     /// How late this host sees to what is due, as of when the session last looked.
     pub(crate) timer_lag: Lag,
 }
@@ -80,6 +84,7 @@ impl Path {
             pacer: Pacer::default(),
             mtu: MtuSearch::new(datagram_max),
             congestion_marks: 0,
+            ecn: EcnTest::default(),
             timer_lag: experience.timer_lag.get(),
         }
     }

@@ -102,8 +102,8 @@ impl MtuSearch {
         }
     }
 
-    /// Part of a flight arrived: the size passes.
-    pub(crate) const fn on_flight_seen(&mut self) {
+    /// A packet of more than [`MTU_MIN`] bytes has arrived: such sizes pass.
+    pub(crate) const fn on_large_seen(&mut self) {
         self.lost_flights = 0;
     }
 

@@ -24,7 +24,7 @@ mod queue;
 use alloc::vec::Vec;
 
 use queue::Queue;
-pub(crate) use queue::{Entry, Item};
+pub(crate) use queue::{Entry, Item, Reach};
 
 use crate::limits::STREAMS_MAX;
 use crate::stream::StreamId;
@@ -38,7 +38,9 @@ pub(crate) const NO_DEADLINE: Instant = Instant::from_nanos(u64::MAX);
 pub(crate) const URGENT_LEAD: u64 = 64 * 1024;
 
 /// Virtual time of a byte at weight 1. Fine enough that the rounding of a small symbol at weight 1,000 is below a hundredth.
-const UNIT: u64 = 1 << 16;
+pub(crate) const UNIT: u64 = 1 << 16;
+/// What a charge counts for at most.
+const CHARGE_MAX: u64 = UNIT << 40;
 /// What virtual times may grow to before all are set back by the same amount.
 const TIME_MAX: u64 = 1 << 62;
 
@@ -224,7 +226,7 @@ impl Schedule {
         }
     }
 
-    /// A stream has sent something worth `amount`: bytes, or quality in units of 1,024.
+    /// A stream has sent something worth `amount`, in [`UNIT`]s a byte; a unit of quality is worth 1,024 bytes.
     pub(crate) fn charge(&mut self, stream: StreamId, amount: u64) {
         if self.by_time.is_empty() {
             // Nobody else is there who would go first for it now.
@@ -246,7 +248,7 @@ impl Schedule {
             return;
         };
         let before = lane.time;
-        lane.time += amount.min(1 << 40) * UNIT / u64::from(lane.weight);
+        lane.time += amount.min(CHARGE_MAX) / u64::from(lane.weight);
         let after = lane.time;
         if !lane.queue.is_empty() {
             remove(&mut self.by_time, (before, stream.0));
@@ -291,31 +293,30 @@ impl Schedule {
         }
     }
 
-    /// The first entry in the order to send for which `fits` is true; `fits` is asked about each of at most `depth` entries of
-    /// each stream, and at most about `limit` entries in all.
+    /// The first entry within reach, in the order to send, for which `fits` is true. O(entries) at worst, while what was begun
+    /// is behind much that cannot leave.
     pub(crate) fn find(
         &self,
-        depth: usize,
-        limit: usize,
+        reach: Reach,
         mut fits: impl FnMut(&Entry) -> bool,
     ) -> Option<(StreamId, Entry)> {
         if let Some((stream, entry)) = &self.solo {
             return fits(entry).then_some((*stream, *entry));
         }
         let least = self.by_time.first()?.0;
-        let mut left = limit;
+        let mut left = reach.looks();
         for &(_, stream) in &self.by_deadline {
             let lane = &self.lanes[usize::from(stream)];
             let lead = (lane.time - least) / UNIT * u64::from(lane.weight);
             if lead <= URGENT_LEAD
-                && let Some(entry) = lane.queue.find(depth, &mut left, &mut fits)
+                && let Some(entry) = lane.queue.find(reach, &mut left, &mut fits)
             {
                 return Some((StreamId(stream), entry));
             }
         }
         for &(_, stream) in &self.by_time {
             let queue = &self.lanes[usize::from(stream)].queue;
-            if let Some(entry) = queue.find(depth, &mut left, &mut fits) {
+            if let Some(entry) = queue.find(reach, &mut left, &mut fits) {
                 return Some((StreamId(stream), entry));
             }
             if left == 0 {
@@ -328,7 +329,7 @@ impl Schedule {
     /// The entry that goes next.
     #[cfg(test)]
     pub(crate) fn first(&self) -> Option<(StreamId, Entry)> {
-        self.find(1, usize::MAX, |_| true)
+        self.find(Reach::First, |_| true)
     }
 
     /// The earliest deadline of a stream's next message.

@@ -12,6 +12,7 @@ fn entry(position: u64, importance: u8, deadline: Instant) -> Entry {
         item: Item::Message(position as u32),
         deadline,
         is_live: deadline != NO_DEADLINE,
+        is_begun: false,
         bytes: 1000,
         needed_bytes: 1000,
     }
@@ -28,7 +29,7 @@ fn position(schedule: &Schedule) -> u64 {
 /// Sends the first entry and charges `bytes` for it.
 fn send(schedule: &mut Schedule, bytes: u64) -> (u16, u64) {
     let (stream, entry) = schedule.first().expect("something is to be sent");
-    schedule.charge(stream, bytes);
+    schedule.charge(stream, bytes * UNIT);
     schedule.remove(stream, &entry);
     (stream.0, entry.position)
 }
@@ -208,7 +209,7 @@ fn virtual_time_is_set_back_before_it_overflows() {
     for _ in 0..1000 {
         // Each a terabyte: thirty years at 10 Gbit/s in all.
         let (stream, _) = schedule.first().unwrap();
-        schedule.charge(stream, 1 << 40);
+        schedule.charge(stream, UNIT << 40);
     }
     schedule.spread();
     let [a, b] = [&schedule.by_time[0], &schedule.by_time[1]];

@@ -5,6 +5,7 @@ use core::time::Duration;
 
 use super::{Session, Shared};
 use crate::clock::Exchange;
+use crate::limits::MTU_MIN;
 use crate::message::Fate;
 use crate::recovery::{PacketState, SentPacket, SymbolRef};
 use crate::stream::{MissReason, Outcome};
@@ -80,7 +81,9 @@ impl Session {
                 self.resume_after_silence(now);
             }
         }
-        if ack.ce_count > self.path.congestion_marks {
+        let marks = ack.ce_count.saturating_sub(self.path.congestion_marks);
+        self.path.ecn.conclude(marks);
+        if marks > 0 {
             self.path.congestion_marks = ack.ce_count;
             let sent_at = self.sent.get(largest).map_or(now, |packet| packet.sent_at);
             self.path.congestion.on_congestion(now, sent_at);
@@ -193,9 +196,16 @@ impl Session {
         let liveness = &mut self.liveness;
         liveness.newest_acked_sent_at = liveness.newest_acked_sent_at.max(sent_at);
         liveness.losses_since.take_if(|since| sent_at >= *since);
+        let is_of_path = sent_at >= self.path.began;
+        if is_of_path {
+            self.path.ecn.on_arrived();
+        }
         if packet.is_probe {
             self.path.mtu.on_acked(number, now);
             return;
+        }
+        if is_of_path && packet.bytes > MTU_MIN {
+            self.path.mtu.on_large_seen();
         }
         if matches!(was, PacketState::Outstanding | PacketState::LostInSilence) {
             self.path.record_fate(now, sent_at, false);

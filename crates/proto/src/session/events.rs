@@ -10,8 +10,12 @@ pub(super) struct Events {
     queue: VecDeque<Event>,
     /// Bytes of messages in it.
     content_bytes: usize,
+    /// Those of them that tell of what was sent, and how the session is.
+    others: usize,
     /// The application takes no messages for now; all other events go on.
     holds_messages: bool,
+    /// The last event is there: nothing is held any more, since nothing follows.
+    is_over: bool,
     /// Sixteenths of what is held for the peer, when last looked.
     filled: u8,
 }
@@ -19,27 +23,22 @@ pub(super) struct Events {
 impl Events {
     pub(super) fn push(&mut self, event: Event) {
         self.content_bytes += event.content_len();
+        self.others += usize::from(!event.is_content());
+        self.is_over |= matches!(event, Event::Closed { .. });
         self.queue.push_back(event);
     }
 
     /// The next. O(events) while messages are held.
     pub(super) fn pop(&mut self) -> Option<Event> {
-        let event = if self.holds_messages {
-            self.pop_other()?
+        let event = if self.holds_messages && !self.is_over {
+            let position = self.queue.iter().position(|event| !event.is_content())?;
+            self.queue.remove(position)?
         } else {
             self.queue.pop_front()?
         };
         self.content_bytes -= event.content_len();
+        self.others -= usize::from(!event.is_content());
         Some(event)
-    }
-
-    /// The first event that is no message. The end of the session stays behind the messages before it.
-    fn pop_other(&mut self) -> Option<Event> {
-        let position = self.queue.iter().position(|event| !event.is_content())?;
-        if position > 0 && matches!(self.queue[position], Event::Closed { .. }) {
-            return None;
-        }
-        self.queue.remove(position)
     }
 
     pub(super) const fn hold_messages(&mut self, is_held: bool) {
@@ -52,6 +51,11 @@ impl Events {
 
     pub(super) fn is_empty(&self) -> bool {
         self.queue.is_empty()
+    }
+
+    /// Events that are no messages.
+    pub(super) const fn others(&self) -> usize {
+        self.others
     }
 
     /// Bytes of messages that wait here.

@@ -9,17 +9,13 @@ use crate::endpoint::ThinStreams;
 use crate::limits::{SYMBOLS_PER_PACKET_MAX, UDP_IP_HEADER};
 use crate::message::{Block, OutgoingMessage, symbol_len_max};
 use crate::recovery::SymbolRef;
-use crate::schedule::{Entry, Item, NO_DEADLINE};
+use crate::schedule::{Entry, Item, NO_DEADLINE, Reach, UNIT};
 use crate::stream::{Delivery, Fairness};
 use crate::time::Instant;
 use crate::wire::{
     HEADER_LEN_MAX, Preamble, SYMBOL_HEADER, Symbol, TAG_LEN, Writer, symbol_overhead,
 };
 
-/// Entries of each stream that are looked at for a packet.
-const LOOKAHEAD: usize = 8;
-/// Entries of all streams that are looked at for the spare room of a packet.
-const FILL_LOOKS: usize = 32;
 /// A symbol that leaves so much later than it might have was held back by the window or the pacer, and not by a timer.
 const HELD: Duration = Duration::from_millis(3);
 /// Room that is not worth looking for something that fits it.
@@ -65,6 +61,8 @@ struct Room {
     buffer: usize,
     /// The longest symbol that the path is measured to carry.
     symbol_max: usize,
+    /// Nothing is in the packet yet.
+    is_all: bool,
 }
 
 impl Picks {
@@ -98,7 +96,7 @@ impl Session {
         let (_, entry) = self
             .traffic
             .schedule
-            .find(LOOKAHEAD, usize::MAX, |entry| self.is_sendable(entry))?;
+            .find(Reach::First, |entry| self.is_sendable(entry))?;
         let symbol = match entry.item {
             Item::Block(number) => self.traffic.outbox.block(number)?.symbols.symbol_len(),
             Item::Message(slot) => {
@@ -113,8 +111,24 @@ impl Session {
     fn is_sendable(&self, entry: &Entry) -> bool {
         match entry.item {
             Item::Block(_) => true,
-            Item::Message(slot) => self.may_cut(slot),
+            Item::Message(slot) => self.may_cut(slot) && self.may_supersede(entry, slot),
         }
+    }
+
+    /// Whether a message that is to be cut cuts none short that it supersedes: what has begun of its sequenced stream before it
+    /// leaves first, and what could leave as well.
+    fn may_supersede(&self, entry: &Entry, slot: u32) -> bool {
+        let Some(message) = self.traffic.outbox.message(slot) else {
+            return false;
+        };
+        message.delivery != Delivery::UnreliableSequenced
+            || entry.is_begun
+            || (self.traffic.schedule.entries_of(message.stream))
+                .take_while(|before| !before.is_same(entry))
+                .all(|before| match before.item {
+                    Item::Message(slot) => !before.is_begun && !self.may_cut(slot),
+                    Item::Block(_) => false,
+                })
     }
 
     /// Writes symbols into the packet.
@@ -134,6 +148,7 @@ impl Session {
             path: (self.path.mtu.current() - TAG_LEN).saturating_sub(writer.len()),
             buffer: writer.room(),
             symbol_max: symbol_len_max(self.path.mtu.current()),
+            is_all: writer.len() == draft.header_len,
         };
         self.pick_scheduled(now, draft, room, &mut picks, shared);
         if picks.count > 0 {
@@ -154,18 +169,18 @@ impl Session {
         shared: &mut Shared<'_>,
     ) {
         loop {
-            // The first one is looked for until it is found; for what room it leaves a part of the schedule must do.
-            let limit = if picks.count == 0 {
-                usize::MAX
+            let reach = if picks.count == 0 {
+                Reach::First
             } else {
-                FILL_LOOKS
+                Reach::Spare
             };
             if picks.count > 0 && !picks.fits(SMALL, room.path) {
                 return;
             }
-            let found = self.traffic.schedule.find(LOOKAHEAD, limit, |entry| {
-                self.fits(entry, draft.number, picks, room)
-            });
+            let found = self
+                .traffic
+                .schedule
+                .find(reach, |entry| self.fits(entry, draft.number, picks, room));
             if let Some((_, entry)) = found
                 && self.yields(now, &entry)
             {
@@ -238,10 +253,11 @@ impl Session {
             Item::Block(number) => outbox.block(number).is_some_and(|block| {
                 block.last_packet != packet && picks.fits_into(block.symbols.symbol_len(), room)
             }),
-            Item::Message(slot) => {
+            Item::Message(_) => {
                 let least = (entry.bytes as usize + Preamble::LEN_MAX).min(room.symbol_max);
-                // The first one leaves in any case, alone if it must.
-                (picks.count == 0 || picks.fits(least, room.path)) && self.may_cut(slot)
+                // The first one leaves in any case, alone if it must: in a packet without anything else.
+                let leaves_alone = room.is_all && picks.count == 0;
+                (leaves_alone || picks.fits(least, room.path)) && self.is_sendable(entry)
             }
         }
     }
@@ -339,7 +355,7 @@ impl Session {
             0
         };
         let charge = match stream.config.fairness {
-            Fairness::Bytes => (symbol_overhead(len) + len + overhead) as u64,
+            Fairness::Bytes => (symbol_overhead(len) + len + overhead) as u64 * UNIT,
             Fairness::Quality => self
                 .traffic
                 .outbox
@@ -454,12 +470,12 @@ impl Session {
     }
 }
 
-/// What a symbol is worth in the application's measure, in 1,024ths: its share of the message's quality, the first time that the
+/// What a symbol is worth in the application's measure, as much as 1,024 bytes for each unit: its share of the message's quality, the first time that the
 /// content is sent; repair is worth nothing.
 fn quality_of(message: &OutgoingMessage, block: &Block, esi: u8) -> u64 {
     if esi >= block.symbols.source_symbols || block.sent > u16::from(block.symbols.source_symbols) {
         return 0;
     }
     let share = (block.symbols.symbol_len() as f32 / (message.len.max(1) as f32)).min(1.0);
-    (message.options.quality * 1024.0 * share) as u64
+    (f64::from(message.options.quality * share) * 1024.0 * UNIT as f64) as u64
 }

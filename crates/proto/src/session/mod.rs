@@ -384,7 +384,7 @@ impl Session {
     pub(crate) fn poll_event(&mut self) -> Option<Event> {
         let event = self.traffic.events.pop()?;
         // `send` may have answered `Full` for the events alone: then no outcome comes that would tell of room.
-        if self.traffic.events.len() == EVENTS_MAX / 2 {
+        if !event.is_content() && self.traffic.events.others() == EVENTS_MAX / 2 {
             self.tell_writable_when_roomy();
         }
         Some(event)

@@ -20,7 +20,7 @@ const KEY_PACKETS_MAX: u64 = 1 << 23;
 /// A packet being put together.
 pub(super) struct Draft {
     pub(super) number: u64,
-    header_len: usize,
+    pub(super) header_len: usize,
     /// Bytes before the tag.
     len: usize,
     /// It asks for an acknowledgement.
@@ -33,6 +33,13 @@ pub(super) struct Draft {
     pub(super) symbol_bytes: usize,
 }
 
+/// A packet that leaves.
+pub(crate) struct Departure {
+    pub(crate) transmit: Transmit,
+    /// It asks for an acknowledgement, and counts for the endpoint's way out.
+    pub(crate) is_eliciting: bool,
+}
+
 impl Session {
     /// The next datagram to send, if any; `buffer` holds at least [`crate::limits::MTU_MAX`] bytes.
     pub(crate) fn poll_transmit(
@@ -40,7 +47,7 @@ impl Session {
         now: Instant,
         buffer: &mut [u8],
         shared: &mut Shared<'_>,
-    ) -> Option<Transmit> {
+    ) -> Option<Departure> {
         match &mut self.state {
             // An unconfirmed client hears nothing but its ACCEPT, which the endpoint sends.
             State::Closed | State::Unconfirmed { .. } => return None,
@@ -57,8 +64,8 @@ impl Session {
             return None;
         }
         self.update_keys(now, shared);
-        if let Some(transmit) = self.transmit_challenge(now, buffer) {
-            return Some(transmit);
+        if let Some(challenge) = self.transmit_challenge(now, buffer) {
+            return Some(challenge);
         }
         let draft = self.compose(now, buffer, shared)?;
         Some(self.seal(now, draft, self.path.remote, buffer))
@@ -273,7 +280,7 @@ impl Session {
     }
 
     /// Seals and remembers the packet.
-    fn seal(&mut self, now: Instant, draft: Draft, to: SocketAddr, buffer: &mut [u8]) -> Transmit {
+    fn seal(&mut self, now: Instant, draft: Draft, to: SocketAddr, buffer: &mut [u8]) -> Departure {
         let len = draft.len + TAG_LEN;
         self.keys
             .seal
@@ -300,16 +307,20 @@ impl Session {
             // Nothing waits for it: keeps the list of packets short while only acknowledgements are sent.
             self.forget_settled(now);
         }
-        let ecn = if draft.is_eliciting {
+        let is_eliciting = draft.is_eliciting;
+        let ecn = if is_eliciting && self.path.ecn.is_capable() {
             Ecn::Ect0
         } else {
             Ecn::NotEct
         };
-        Transmit { to, len, ecn }
+        Departure {
+            transmit: Transmit { to, len, ecn },
+            is_eliciting,
+        }
     }
 
     /// Asks the peer to show itself at a new address.
-    fn transmit_challenge(&mut self, now: Instant, buffer: &mut [u8]) -> Option<Transmit> {
+    fn transmit_challenge(&mut self, now: Instant, buffer: &mut [u8]) -> Option<Departure> {
         let validation = self
             .validation
             .as_ref()
@@ -320,14 +331,14 @@ impl Session {
         Frame::PathChallenge(challenge).encode(&mut writer);
         draft.len = writer.finish()?;
         let round_time = self.path.round_time();
-        let transmit = self.seal(now, draft, address, buffer);
+        let departure = self.seal(now, draft, address, buffer);
         if let Some(validation) = &mut self.validation {
-            validation.on_sent(now, transmit.len, round_time);
+            validation.on_sent(now, departure.transmit.len, round_time);
         }
-        Some(transmit)
+        Some(departure)
     }
 
-    fn transmit_close(&mut self, now: Instant, buffer: &mut [u8]) -> Option<Transmit> {
+    fn transmit_close(&mut self, now: Instant, buffer: &mut [u8]) -> Option<Departure> {
         let State::Closing { code, reason, .. } = &self.state else {
             return None;
         };

@@ -446,7 +446,6 @@ impl Session {
             let size =
                 block.symbols.symbol_len() + crate::wire::SYMBOL_HEADER + crate::wire::TAG_LEN + 7;
             if block.flight.is_acked {
-                self.path.mtu.on_flight_seen();
                 self.path.reordering.on_orderly_flight(now, &self.path.rtt);
             } else if block.unaccounted == 0 {
                 self.path.mtu.on_flight_lost(size, now);

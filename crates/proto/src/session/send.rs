@@ -239,7 +239,8 @@ impl Session {
                 outbox.held_bytes() + held - bytes.min(held) <= SEND_QUEUE_MAX
             }
         };
-        self.traffic.events.len() < EVENTS_MAX
+        // Messages from the peer do not count: who sends on each that it takes would stand still with it.
+        self.traffic.events.others() < EVENTS_MAX
             && outbox.messages() - messages < SEND_MESSAGES_MAX
             && fits
     }
@@ -362,6 +363,7 @@ pub(super) fn entry_of(message: &OutgoingMessage, item: Item) -> Entry {
         item,
         deadline,
         is_live: message.deadline.is_some(),
+        is_begun: message.first_block.is_some(),
         bytes,
         needed_bytes: bytes,
     }

@@ -136,3 +136,22 @@ fn a_closed_endpoint_says_so() {
     let error = pair.client.connect_blocking(&url).unwrap_err();
     assert!(matches!(error, ConnectError::EndpointClosed), "{error}");
 }
+
+/// A regression: who took no messages did not hear that the session had ended, and `finish`, `closed` and `close_reason` never
+/// answered. What had arrived can still be taken.   Method: more than an inbox holds, and nobody takes any of it.
+#[test]
+fn the_end_is_told_while_messages_wait() {
+    let pair = pair();
+    let out = stream(&pair.ours);
+    for _ in 0..2000 {
+        out.send_blocking([7; 20], SendOptions::default()).unwrap();
+    }
+    let why = CloseReason::Local {
+        code: CloseCode::DONE,
+    };
+    assert_eq!(pair.ours.finish_blocking(), why);
+    let theirs = pair.theirs.closed_blocking();
+    assert!(matches!(theirs, CloseReason::Peer { .. }), "{theirs:?}");
+    let taken = std::iter::from_fn(|| pair.theirs.try_recv().ok().flatten());
+    assert_eq!(taken.count(), 2000);
+}

@@ -1,0 +1,81 @@
+//! What networks and hosts do that they should not: marks that are dropped or set on everything, clocks that stand still.
+
+mod support;
+
+use std::time::Duration;
+
+use punctual_lab::channel::{LossModel, RateSpec};
+use punctual_lab::world::{EcnFault, World};
+use punctual_proto::{Outcome, SendOptions};
+use support::{Duo, client_config, ms, path, server_config};
+
+fn with_fault(fault: EcnFault) -> Duo {
+    let narrow = path(ms(40), |channel| {
+        channel.rate = Some(RateSpec::constant(8_000_000, 100_000));
+    });
+    let world = World::new(1).with_ecn_fault(Some(fault));
+    Duo::connect_in(world, &narrow, server_config(), client_config())
+}
+
+/// The handshake got through, which carries no mark, and nothing else ever did.
+#[test]
+fn a_path_that_drops_ecn_capable_packets_is_used_without() {
+    let mut duo = with_fault(EcnFault::Drops);
+    duo.send(&[1; 200], SendOptions::default());
+    duo.run(Duration::from_secs(10));
+    assert_eq!(duo.received.len(), 1);
+}
+
+/// Every mark halved the window, so that 4 of 100 messages arrived.
+#[test]
+fn marks_on_every_packet_say_nothing() {
+    let mut duo = with_fault(EcnFault::MarksAll);
+    for _ in 0..100 {
+        duo.send(&[1; 80_000], SendOptions::default());
+        duo.run(ms(100));
+    }
+    duo.run(Duration::from_secs(1));
+    assert_eq!(duo.received.len(), 100);
+}
+
+/// Flights of one packet that arrived were not counted: four that chance lost, ever, made a black hole.
+#[test]
+fn chance_losses_do_not_narrow_the_path() {
+    let mut duo = Duo::connect(
+        1,
+        &path(ms(40), |channel| channel.loss = LossModel::Uniform(0.01)),
+    );
+    for _ in 0..1800 {
+        duo.send(&[7; 1400], SendOptions::default());
+        duo.run(Duration::from_micros(33_333));
+        let now = duo.world.local_time(duo.client);
+        let endpoint = duo.world.endpoint(duo.client);
+        let report = endpoint.path_report(now, duo.at_client).unwrap();
+        assert_eq!(report.mtu, 1472);
+    }
+}
+
+/// The offset of before was averaged with that of after for eight minutes.
+#[test]
+fn outcomes_are_right_after_the_peer_slept() {
+    let mut duo = Duo::connect(1, &path(ms(60), |_| {}));
+    for second in 0..120 {
+        if second == 60 {
+            duo.world.jump_clock(duo.server, Duration::from_secs(20));
+            duo.outcomes.clear();
+        }
+        for _ in 0..20 {
+            duo.send(&[7; 400], SendOptions::within(ms(130)));
+            duo.run(ms(50));
+        }
+    }
+    let took_30_ms = |outcome: &Outcome| matches!(outcome, Outcome::OnTime { latency, .. } if latency.abs_diff(ms(30)) < ms(1));
+    let wrong = (duo.outcomes.iter())
+        .filter(|(_, outcome)| !took_30_ms(outcome))
+        .count();
+    assert!(
+        wrong < 5,
+        "{wrong} of {} are not told as they were",
+        duo.outcomes.len()
+    );
+}
