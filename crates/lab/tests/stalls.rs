@@ -2,6 +2,7 @@
 
 mod support;
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -121,7 +122,12 @@ fn a_short_idle_timeout_is_no_way_around_cookies() {
         let hello = client.poll_transmit(now, &mut buffer).expect("a HELLO");
         let mut hello = buffer[..hello.len].to_vec();
         let from = format!("10.1.{}.{}:77", number / 250, number % 250);
-        server.handle_datagram(now, from.parse().unwrap(), Ecn::NotEct, &mut hello);
+        server.handle_datagram(
+            now,
+            from.parse::<SocketAddr>().unwrap(),
+            Ecn::NotEct,
+            &mut hello,
+        );
         now = at(now);
         server.handle_timeout(now);
         while server.poll_transmit(now, &mut buffer).is_some() {}

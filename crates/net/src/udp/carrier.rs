@@ -12,7 +12,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use punctual_proto::{Endpoint, Instant};
+use punctual_proto::{Endpoint, Instant, Route};
 
 use super::{Ecn, RecvBatch, SendBatch, SendLimits, Socket};
 use crate::clock::Clock;
@@ -78,7 +78,11 @@ impl Carrier {
     pub fn deliver(&mut self, endpoint: &mut Endpoint) {
         let now = self.now();
         for datagram in self.incoming.datagrams() {
-            endpoint.handle_datagram(now, datagram.from, datagram.ecn.into(), datagram.payload);
+            let route = Route {
+                remote: datagram.from,
+                local: datagram.to,
+            };
+            endpoint.handle_datagram(now, route, datagram.ecn.into(), datagram.payload);
         }
     }
 
@@ -105,8 +109,9 @@ impl Carrier {
             let Some(transmit) = endpoint.poll_transmit(now, space) else {
                 return false;
             };
+            let (from, ecn) = (transmit.from, transmit.ecn.into());
             self.outgoing
-                .commit(transmit.len, transmit.to, transmit.ecn.into());
+                .commit_from(from, transmit.len, transmit.to, ecn);
         }
         true
     }

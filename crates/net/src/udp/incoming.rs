@@ -1,7 +1,7 @@
 //! Datagrams fresh from the kernel: reusable buffers, and the view that cuts coalesced messages into datagrams again.
 
 use std::fmt;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use super::Ecn;
 
@@ -29,6 +29,7 @@ pub struct RecvBatch {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Message {
     pub(super) from: SocketAddr,
+    pub(super) to: Option<IpAddr>,
     pub(super) ecn: Ecn,
     pub(super) len: usize,
     pub(super) stride: usize,
@@ -41,7 +42,8 @@ impl Message {
         allow(dead_code, reason = "the portable backend does not tell of such")
     )]
     pub(super) const EMPTY: Self = Self {
-        from: SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0),
+        from: SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0),
+        to: None,
         ecn: Ecn::NotEct,
         len: 0,
         stride: 1,
@@ -76,6 +78,7 @@ impl RecvBatch {
             let payloads = buffer[..message.len].chunks_mut(message.stride);
             payloads.map(|payload| Datagram {
                 from: message.from,
+                to: message.to,
                 ecn: message.ecn,
                 payload,
             })
@@ -111,6 +114,8 @@ impl fmt::Debug for RecvBatch {
 pub struct Datagram<'a> {
     /// Who sent it. An IPv4 peer on a dual-stack socket has its IPv4 address here.
     pub from: SocketAddr,
+    /// Which of this host's addresses it was sent to, when the socket is bound to all of them. An IPv4 one is plain.
+    pub to: Option<IpAddr>,
     /// The congestion mark that it arrived with.
     pub ecn: Ecn,
     /// Its content, which may be decrypted in place.
@@ -131,6 +136,7 @@ mod tests {
         let ecn = Ecn::Ce;
         received.push(Message {
             from,
+            to: None,
             ecn,
             len: 7,
             stride: 2,
@@ -138,6 +144,7 @@ mod tests {
         received.push(Message::EMPTY);
         received.push(Message {
             from,
+            to: None,
             ecn,
             len: 3,
             stride: 3,

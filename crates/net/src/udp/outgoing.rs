@@ -1,7 +1,7 @@
 //! Datagrams on their way to the kernel: one arena, filled in place, in which neighbours that look alike become one message.
 
 use std::fmt;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use super::Ecn;
 
@@ -56,6 +56,8 @@ pub(super) struct Message {
     len: usize,
     pub(super) segment_bytes: usize,
     pub(super) to: SocketAddr,
+    /// The own address that it leaves from; `None` leaves it to the system.
+    pub(super) from: Option<IpAddr>,
     pub(super) ecn: Ecn,
     pub(super) split: Split,
 }
@@ -85,7 +87,7 @@ impl Message {
         self.split == Split::No && self.len > self.segment_bytes
     }
 
-    fn may_grow_by(&self, len: usize, to: SocketAddr, ecn: Ecn) -> bool {
+    fn may_grow_by(&self, len: usize, to: SocketAddr, from: Option<IpAddr>, ecn: Ecn) -> bool {
         self.split == Split::No
             && len <= self.segment_bytes
             // A shorter datagram ends the message: all before the last are equal.
@@ -94,6 +96,7 @@ impl Message {
             && self.len + len <= MESSAGE_MAX
             && self.ecn == ecn
             && self.to == to
+            && self.from == from
     }
 }
 
@@ -133,18 +136,28 @@ impl SendBatch {
     /// # Panics
     /// When there is no space, or `len` is zero or exceeds it.
     pub fn commit(&mut self, len: usize, to: SocketAddr, ecn: Ecn) {
+        self.commit_from(None, len, to, ecn);
+    }
+
+    /// As [`commit`](Self::commit), to leave from this one of the host's addresses: for sockets that are bound to all of them. A
+    /// datagram from an address that the host does not have is refused.
+    ///
+    /// # Panics
+    /// As [`commit`](Self::commit).
+    pub fn commit_from(&mut self, from: Option<IpAddr>, len: usize, to: SocketAddr, ecn: Ecn) {
         assert!(self.committed < self.limits.datagrams, "the batch is full");
         assert!(
             (1..=self.limits.datagram_bytes_max).contains(&len),
             "the datagram must lie in the space given"
         );
         match self.messages[self.head..].last_mut() {
-            Some(last) if last.may_grow_by(len, to, ecn) => last.len += len,
+            Some(last) if last.may_grow_by(len, to, from, ecn) => last.len += len,
             _ => self.messages.push(Message {
                 start: self.filled,
                 len,
                 segment_bytes: len,
                 to,
+                from,
                 ecn,
                 split: Split::No,
             }),

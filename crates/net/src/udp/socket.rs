@@ -54,7 +54,7 @@ impl Socket {
         // Systems that refuse a size, rather than granting less, keep their default.
         let _ = inner.set_recv_buffer_size(options.recv_buffer_bytes);
         let _ = inner.set_send_buffer_size(options.send_buffer_bytes);
-        let backend = sys::Engine::prepare(&inner, address.is_ipv6(), options)?;
+        let backend = sys::Engine::prepare(&inner, address.ip(), options)?;
         inner
             .bind(&address.into())
             .map_err(BindError::of_bind(address))?;

@@ -1,6 +1,6 @@
 //! Two ends on loopback. Every wait is bounded; nothing sleeps and nothing depends on how long things take.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -30,6 +30,7 @@ pub(crate) fn backends() -> Vec<SocketOptions> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Arrived {
     pub(crate) from: SocketAddr,
+    pub(crate) to: Option<IpAddr>,
     pub(crate) ecn: Ecn,
     pub(crate) payload: Vec<u8>,
 }
@@ -72,6 +73,7 @@ impl Receiver {
             }
             arrived.extend(self.batch.datagrams().map(|datagram| Arrived {
                 from: datagram.from,
+                to: datagram.to,
                 ecn: datagram.ecn,
                 payload: datagram.payload.to_vec(),
             }));

@@ -144,6 +144,45 @@ fn dual_stack_serves_v4_peers() {
     }
 }
 
+/// Goal: a socket bound to all addresses answers from the one that it was asked at.   Method: another one of loopback's, in both
+/// families of sockets; datagrams of a run, so that all of it is asked for at once.
+#[cfg(target_os = "linux")]
+#[test]
+fn answers_leave_from_the_address_that_was_asked() {
+    use punctual_net::udp::Backend;
+
+    for options in backends() {
+        let dual = SocketOptions {
+            dual_stack: true,
+            ..options.clone()
+        };
+        for bound in ["0.0.0.0:0", "[::]:0"] {
+            if bound == "[::]:0" && options.backend == Backend::Portable {
+                // Not on every system.
+                continue;
+            }
+            let mut server = Receiver::bind(bound, &dual);
+            let mut client = Receiver::bind(LOOPBACK_V4, &options);
+            let asked = SocketAddr::from(([127, 0, 0, 2], server.address().port()));
+            let mut batch = SendBatch::new(SendLimits::default());
+            for _ in 0..3 {
+                put(&mut batch, 1, 64, asked, Ecn::Ect0);
+            }
+            client.socket.send(&mut batch).unwrap();
+            for got in server.collect(3) {
+                assert_eq!((got.to, got.ecn), (Some(asked.ip()), Ecn::Ect0));
+                batch.space().expect("room")[..64].fill(2);
+                batch.commit_from(got.to, 64, got.from, Ecn::Ect0);
+            }
+            assert_eq!(server.socket.send(&mut batch).unwrap().datagrams, 3);
+            for got in client.collect(3) {
+                assert_eq!((got.from, got.ecn), (asked, Ecn::Ect0), "{bound}");
+                assert_eq!(got.to, None, "it is bound to one");
+            }
+        }
+    }
+}
+
 /// Goal: what the kernel refuses is counted and holds up nothing.   Method: too large, and to port 0, between good ones.
 #[test]
 fn refused_datagrams_are_skipped() {

@@ -10,7 +10,7 @@ use alloc::vec::Vec;
 use core::net::{IpAddr, SocketAddr};
 
 use super::routing::Slot;
-use super::{Ecn, Endpoint, Transmit};
+use super::{Ecn, Endpoint, Route, Transmit};
 use crate::handshake::{Admission, Parameters, read_hello};
 use crate::limits::{
     HALF_OPEN_MAX, HALF_OPEN_PER_ADDRESS, HALF_OPEN_PER_VALIDATED_ADDRESS, HALF_OPEN_TIME,
@@ -50,21 +50,22 @@ pub(super) struct Admissions {
     per_address: BTreeMap<IpAddr, usize>,
     /// In the order of their expiry.
     expiries: VecDeque<(Instant, ConnectionId)>,
-    replies: VecDeque<(SocketAddr, Vec<u8>)>,
+    replies: VecDeque<(Route, Vec<u8>)>,
 }
 
 impl Admissions {
     pub(super) fn poll_transmit(&mut self, buffer: &mut [u8]) -> Option<Transmit> {
-        let (to, reply) = self.replies.pop_front()?;
+        let (route, reply) = self.replies.pop_front()?;
         buffer[..reply.len()].copy_from_slice(&reply);
         Some(Transmit {
-            to,
+            to: route.remote,
+            from: route.local,
             len: reply.len(),
             ecn: Ecn::NotEct,
         })
     }
 
-    fn reply(&mut self, to: SocketAddr, packet: &HandshakePacket<'_>) {
+    fn reply(&mut self, to: Route, packet: &HandshakePacket<'_>) {
         let mut buffer = [0; 128];
         if let Some(len) = packet
             .encode(&mut buffer)
@@ -128,14 +129,15 @@ impl Admissions {
 }
 
 impl Endpoint {
-    pub(super) fn handle_handshake(&mut self, now: Instant, from: SocketAddr, datagram: &[u8]) {
+    pub(super) fn handle_handshake(&mut self, now: Instant, route: Route, datagram: &[u8]) {
+        let from = route.remote;
         let packet = match HandshakePacket::decode(datagram) {
             Ok(packet) => packet,
             Err(crate::wire::DecodeError::Version { .. }) => {
                 if let Some(source) =
                     HandshakePacket::source_of(datagram).filter(|_| self.config.server.is_some())
                 {
-                    self.refuse(from, source, Refusal::Version);
+                    self.refuse(route, source, Refusal::Version);
                 }
                 return;
             }
@@ -145,7 +147,7 @@ impl Endpoint {
             }
         };
         match packet {
-            HandshakePacket::Hello(hello) => self.handle_hello(now, from, &hello),
+            HandshakePacket::Hello(hello) => self.handle_hello(now, route, &hello),
             HandshakePacket::Retry(retry) => {
                 if let Some((id, Slot::Connecting(connecting))) =
                     self.table.get_mut(retry.destination)
@@ -171,8 +173,14 @@ impl Endpoint {
                     return;
                 };
                 let shared = self.commons.share(&self.config, true);
-                let mut session =
-                    Session::new(now, Role::Client, from, established, Vec::new(), &shared);
+                let mut session = Session::new(
+                    now,
+                    Role::Client,
+                    from.into(),
+                    established,
+                    Vec::new(),
+                    &shared,
+                );
                 if let Some(round_trip) = round_trip {
                     session.on_handshake_round_trip(round_trip);
                 }
@@ -192,33 +200,38 @@ impl Endpoint {
         }
     }
 
-    fn handle_hello(&mut self, now: Instant, from: SocketAddr, hello: &Hello<'_>) {
+    fn handle_hello(&mut self, now: Instant, route: Route, hello: &Hello<'_>) {
         if self.config.server.is_none() {
             self.stats.unknown_session += 1;
             return;
         }
         self.stats.hellos += 1;
-        if let Some(half_open) = self.admissions.half_open.get(&newcomer(from, hello)) {
+        if let Some(half_open) = self
+            .admissions
+            .half_open
+            .get(&newcomer(route.remote, hello))
+        {
             // Sent again: the same answer, and nothing computed. Smaller than the HELLO, so no amplification.
             let (id, accept) = (half_open.id, half_open.accept.clone());
             if half_open.expires_at > now && self.admissions.replies.len() < REPLIES_MAX {
-                self.admissions.replies.push_back((from, accept));
+                self.admissions.replies.push_back((route, accept));
                 if let Some((_, Slot::Session(session))) = self.table.get_mut(id) {
                     session.on_accept_repeated();
                 }
             }
             return;
         }
-        if !self.is_welcome(now, from, hello) {
+        if !self.is_welcome(now, route, hello) {
             return;
         }
-        if let Err(why) = self.accept_hello(now, from, hello) {
-            self.refuse(from, hello.source, why);
+        if let Err(why) = self.accept_hello(now, route, hello) {
+            self.refuse(route, hello.source, why);
         }
     }
 
     /// Whether anything may be spent on this HELLO; asks for a cookie or refuses otherwise.
-    fn is_welcome(&mut self, now: Instant, from: SocketAddr, hello: &Hello<'_>) -> bool {
+    fn is_welcome(&mut self, now: Instant, route: Route, hello: &Hello<'_>) -> bool {
+        let from = route.remote;
         let Some(server) = &self.config.server else {
             return false;
         };
@@ -235,7 +248,7 @@ impl Endpoint {
             let cookie = self.cookies.bake(now, from, hello.source);
             self.stats.retries += 1;
             self.admissions.reply(
-                from,
+                route,
                 &HandshakePacket::Retry(Retry {
                     destination: hello.source,
                     cookie: &cookie,
@@ -244,7 +257,7 @@ impl Endpoint {
             return false;
         }
         if open >= HALF_OPEN_MAX || of_address >= HALF_OPEN_PER_VALIDATED_ADDRESS {
-            self.refuse(from, hello.source, Refusal::Full);
+            self.refuse(route, hello.source, Refusal::Full);
             return false;
         }
         true
@@ -253,7 +266,7 @@ impl Endpoint {
     fn accept_hello(
         &mut self,
         now: Instant,
-        from: SocketAddr,
+        route: Route,
         hello: &Hello<'_>,
     ) -> Result<(), Refusal> {
         let Some(server) = &self.config.server else {
@@ -280,21 +293,21 @@ impl Endpoint {
             return Err(Refusal::Key);
         };
         let shared = self.commons.share(&self.config, true);
-        let session = Session::new(now, Role::Server, from, established, identity, &shared);
+        let session = Session::new(now, Role::Server, route, established, identity, &shared);
         self.table.fill(id, Slot::Session(Box::new(session)));
         if self.admissions.replies.len() < REPLIES_MAX {
-            self.admissions.replies.push_back((from, accept.clone()));
+            self.admissions.replies.push_back((route, accept.clone()));
         }
         self.admissions
-            .insert(now, newcomer(from, hello), id, accept);
+            .insert(now, newcomer(route.remote, hello), id, accept);
         self.after_change(id);
         Ok(())
     }
 
-    fn refuse(&mut self, from: SocketAddr, source: ConnectionId, why: Refusal) {
+    fn refuse(&mut self, route: Route, source: ConnectionId, why: Refusal) {
         self.stats.refusals += 1;
         self.admissions.reply(
-            from,
+            route,
             &HandshakePacket::Refuse(Refuse {
                 destination: source,
                 why,

@@ -83,6 +83,7 @@ impl Connecting {
         self.hellos += 1;
         Some(Transmit {
             to: self.remote,
+            from: None,
             len,
             ecn: Ecn::NotEct,
         })

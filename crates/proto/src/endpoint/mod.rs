@@ -8,6 +8,7 @@ mod admission;
 mod config;
 mod connecting;
 mod coordinator;
+mod route;
 mod routing;
 mod streams;
 mod timers;
@@ -16,7 +17,7 @@ mod trims;
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
-use core::net::SocketAddr;
+use core::net::{IpAddr, SocketAddr};
 
 pub use config::{ConfigError, EndpointConfig, Promise, ServerConfig, ThinStreams, Uplink};
 use punctual_policy::Situation;
@@ -33,6 +34,7 @@ use admission::Admissions;
 use connecting::Connecting;
 use coordinator::Coordinator;
 pub(crate) use coordinator::Pending;
+pub use route::Route;
 use routing::{Slot, Table};
 use timers::TimerHeap;
 use trims::Trims;
@@ -56,6 +58,8 @@ pub enum Ecn {
 pub struct Transmit {
     /// Where to.
     pub to: SocketAddr,
+    /// From which of this host's addresses; `None` leaves it to the system.
+    pub from: Option<IpAddr>,
     /// Bytes of it.
     pub len: usize,
     /// How to mark it.
@@ -198,22 +202,24 @@ impl Endpoint {
         Ok(SessionId(id))
     }
 
-    /// Takes in a datagram. It is decrypted in place. Whatever it holds, the work is bounded and nothing panics.
+    /// Takes in a datagram. `route` is its sender's address, or a [`Route`] where the socket listens on several of this host's.
+    /// It is decrypted in place. Whatever it holds, the work is bounded and nothing panics.
     pub fn handle_datagram(
         &mut self,
         now: Instant,
-        from: SocketAddr,
+        route: impl Into<Route>,
         ecn: Ecn,
         datagram: &mut [u8],
     ) {
+        let route = route.into();
         match classify(datagram) {
-            Kind::Protected => self.handle_protected(now, from, ecn, datagram),
-            Kind::Handshake => self.handle_handshake(now, from, datagram),
+            Kind::Protected => self.handle_protected(now, route, ecn, datagram),
+            Kind::Handshake => self.handle_handshake(now, route, datagram),
             Kind::Foreign => self.stats.foreign += 1,
         }
     }
 
-    fn handle_protected(&mut self, now: Instant, from: SocketAddr, ecn: Ecn, datagram: &mut [u8]) {
+    fn handle_protected(&mut self, now: Instant, route: Route, ecn: Ecn, datagram: &mut [u8]) {
         let Ok(header) = Header::decode(datagram) else {
             self.stats.malformed += 1;
             return;
@@ -224,7 +230,7 @@ impl Endpoint {
         };
         let was_confirmed = session.is_confirmed();
         let mut shared = self.commons.share(&self.config, true);
-        if !session.handle_packet(now, from, ecn, &header, datagram, &mut shared) {
+        if !session.handle_packet(now, route, ecn, &header, datagram, &mut shared) {
             self.stats.unauthentic += 1;
             return;
         }

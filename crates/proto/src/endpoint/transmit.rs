@@ -88,13 +88,13 @@ impl Endpoint {
         let (transmit, is_done) = match self.table.entry_mut(index).map(|entry| &mut entry.slot) {
             Some(Slot::Session(session)) => {
                 let mut shared = self.commons.share(&self.config, has_budget);
-                let departure = session.poll_transmit(now, buffer, &mut shared);
-                let is_done = departure.is_none() || session.has_nothing_to_send(now);
-                if let Some(departure) = departure.as_ref().filter(|left| left.is_eliciting) {
-                    let bytes = departure.transmit.len + UDP_IP_HEADER;
+                let leaving = session.poll_transmit(now, buffer, &mut shared);
+                let is_done = leaving.is_none() || session.has_nothing_to_send(now);
+                if let Some(leaving) = leaving.as_ref().filter(|left| left.is_eliciting) {
+                    let bytes = leaving.transmit.len + UDP_IP_HEADER;
                     self.coordinator.on_sent(bytes);
                 }
-                (departure.map(|left| left.transmit), is_done)
+                (leaving.map(|left| left.transmit), is_done)
             }
             Some(Slot::Connecting(connecting)) => {
                 let transmit = connecting.poll_transmit(now, buffer);

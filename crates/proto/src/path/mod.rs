@@ -28,17 +28,17 @@ pub(crate) use rtt::Rtt;
 pub(crate) use timer_lag::{Lag, TimerLag};
 pub(crate) use validation::Validation;
 
-use core::net::SocketAddr;
 use core::time::Duration;
 
 use punctual_policy::Delays;
 
+use crate::endpoint::Route;
 use crate::session::Experience;
 use crate::time::{Instant, nanos};
 
 /// One path. A change of address begins a new one: nothing measured on the old way holds on the new.
 pub(crate) struct Path {
-    pub(crate) remote: SocketAddr,
+    pub(crate) route: Route,
     /// Packets sent before this went another way.
     pub(crate) began: Instant,
     pub(crate) rtt: Rtt,
@@ -65,12 +65,12 @@ pub(crate) struct Path {
 impl Path {
     pub(crate) fn new(
         now: Instant,
-        remote: SocketAddr,
+        route: Route,
         datagram_max: u16,
         experience: &Experience,
     ) -> Self {
         Self {
-            remote,
+            route,
             began: now,
             rtt: Rtt::default(),
             owd: DelayHistogram::default(),

@@ -1,8 +1,8 @@
 //! Whether the peer receives at an address: nothing larger than what came from it goes there until it has shown so.
 
-use core::net::SocketAddr;
 use core::time::Duration;
 
+use crate::endpoint::Route;
 use crate::time::Instant;
 
 /// How long an address is tried.
@@ -10,7 +10,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A new address of an authenticated peer, on trial.
 pub(crate) struct Validation {
-    pub(crate) address: SocketAddr,
+    pub(crate) route: Route,
     pub(crate) challenge: [u8; 8],
     received: usize,
     sent: usize,
@@ -26,10 +26,10 @@ impl Validation {
     /// Bytes of a packet with a challenge: header, frame, tag.
     pub(crate) const PACKET_LEN: usize = 9 + 9 + 16;
 
-    pub(crate) fn new(address: SocketAddr, challenge: [u8; 8], now: Instant) -> Self {
+    pub(crate) fn new(route: Route, challenge: [u8; 8], now: Instant) -> Self {
         let expires_at = now + PATIENCE;
         Self {
-            address,
+            route,
             challenge,
             received: 0,
             sent: 0,

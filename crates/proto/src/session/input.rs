@@ -1,10 +1,9 @@
 //! A packet in: opened, then a line for each frame to the part that it concerns.
 
 use alloc::vec::Vec;
-use core::net::SocketAddr;
 
 use super::{CloseCode, CloseReason, Event, Piece, Role, Session, Shared, State};
-use crate::endpoint::Ecn;
+use crate::endpoint::{Ecn, Route};
 use crate::limits::{ABANDONS_PER_PACKET, EVENTS_MAX, IDLE_TIMEOUT_MIN};
 use crate::message::{Head, Ready, Taken};
 use crate::path::{Path, Validation};
@@ -42,7 +41,7 @@ impl Session {
     pub(crate) fn handle_packet(
         &mut self,
         now: Instant,
-        from: SocketAddr,
+        route: Route,
         ecn: Ecn,
         header: &Header,
         datagram: &mut [u8],
@@ -100,8 +99,8 @@ impl Session {
             return true;
         }
         self.note_received(now, number, ecn, contents.is_eliciting);
-        if from != self.path.remote {
-            self.handle_new_address(now, from, is_newest, datagram.len(), shared);
+        if self.role == Role::Server && is_newest {
+            self.note_route(now, route, datagram.len(), shared);
         }
         true
     }
@@ -372,23 +371,17 @@ impl Session {
 
     /// An authentic packet from another address: the client has moved, or somebody forwards its packets. The address is tried,
     /// and used once the peer has shown that it receives there. A client's server does not move.
-    fn handle_new_address(
-        &mut self,
-        now: Instant,
-        from: SocketAddr,
-        is_newest: bool,
-        bytes: usize,
-        shared: &mut Shared<'_>,
-    ) {
-        if self.role == Role::Client || !is_newest {
+    fn note_route(&mut self, now: Instant, route: Route, bytes: usize, shared: &mut Shared<'_>) {
+        if route.remote == self.path.route.remote {
+            self.path.route = route;
             return;
         }
         let is_known = self
             .validation
             .as_ref()
-            .is_some_and(|validation| validation.address == from);
+            .is_some_and(|validation| validation.route.remote == route.remote);
         if !is_known {
-            self.validation = Some(Validation::new(from, shared.entropy.array(), now));
+            self.validation = Some(Validation::new(route, shared.entropy.array(), now));
         }
         if let Some(validation) = &mut self.validation {
             validation.on_received(bytes);
@@ -408,7 +401,7 @@ impl Session {
         // Nothing measured on the old path holds on the new one. What is under way there is lost, and goes again now.
         self.path = Path::new(
             now,
-            validation.address,
+            validation.route,
             self.path.mtu.max(),
             shared.experience,
         );

@@ -37,7 +37,7 @@ use self::answers::PendingAck;
 use self::events::Events;
 use crate::clock::ClockOffset;
 use crate::crypto::{Algorithm, OpenKeys, SealKeys};
-use crate::endpoint::{EndpointConfig, Promise};
+use crate::endpoint::{EndpointConfig, Promise, Route};
 use crate::handshake::{Entropy, Established};
 use crate::limits::{EVENTS_MAX, IDLE_TIMEOUT_MIN};
 use crate::message::{Inbox, Outbox, SplitCache};
@@ -288,7 +288,7 @@ impl Session {
     pub(crate) fn new(
         now: Instant,
         role: Role,
-        remote: SocketAddr,
+        route: Route,
         established: Established,
         identity: Vec<u8>,
         shared: &Shared<'_>,
@@ -324,7 +324,7 @@ impl Session {
                 first_number: 0,
                 forget_at: None,
             },
-            path: Path::new(now, remote, datagram_max, shared.experience),
+            path: Path::new(now, route, datagram_max, shared.experience),
             validation: None,
             clock: ClockOffset::default(),
             sent: SentPackets::default(),
@@ -407,7 +407,7 @@ impl Session {
     }
 
     pub(crate) const fn remote(&self) -> SocketAddr {
-        self.path.remote
+        self.path.route.remote
     }
 
     /// Gives back what the last burst needed; called when the session has been quiet for a while.

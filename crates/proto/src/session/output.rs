@@ -1,10 +1,8 @@
 //! A packet out: may anything be sent (path), what (schedule, `fill.rs`), how much (rounds), written (wire), sealed (crypto),
 //! remembered (recovery).
 
-use core::net::SocketAddr;
-
 use super::{Run, Session, Shared, State};
-use crate::endpoint::{Ecn, Pending, Transmit};
+use crate::endpoint::{Ecn, Pending, Route, Transmit};
 use crate::limits::{ABANDONS_PER_PACKET, MTU_MAX, MTU_MIN, UDP_IP_HEADER};
 use crate::path::{Blocked, Validation};
 use crate::recovery::SentPacket;
@@ -34,7 +32,7 @@ pub(super) struct Draft {
 }
 
 /// A packet that leaves.
-pub(crate) struct Departure {
+pub(crate) struct Leaving {
     pub(crate) transmit: Transmit,
     /// It asks for an acknowledgement, and counts for the endpoint's way out.
     pub(crate) is_eliciting: bool,
@@ -47,7 +45,7 @@ impl Session {
         now: Instant,
         buffer: &mut [u8],
         shared: &mut Shared<'_>,
-    ) -> Option<Departure> {
+    ) -> Option<Leaving> {
         match &mut self.state {
             // An unconfirmed client hears nothing but its ACCEPT, which the endpoint sends.
             State::Closed | State::Unconfirmed { .. } => return None,
@@ -68,7 +66,7 @@ impl Session {
             return Some(challenge);
         }
         let draft = self.compose(now, buffer, shared)?;
-        Some(self.seal(now, draft, self.path.remote, buffer))
+        Some(self.seal(now, draft, self.path.route, buffer))
     }
 
     /// Whether nothing may leave at all, before more is known of what has left.
@@ -280,7 +278,7 @@ impl Session {
     }
 
     /// Seals and remembers the packet.
-    fn seal(&mut self, now: Instant, draft: Draft, to: SocketAddr, buffer: &mut [u8]) -> Departure {
+    fn seal(&mut self, now: Instant, draft: Draft, route: Route, buffer: &mut [u8]) -> Leaving {
         let len = draft.len + TAG_LEN;
         self.keys
             .seal
@@ -313,32 +311,37 @@ impl Session {
         } else {
             Ecn::NotEct
         };
-        Departure {
-            transmit: Transmit { to, len, ecn },
+        Leaving {
+            transmit: Transmit {
+                to: route.remote,
+                from: route.local,
+                len,
+                ecn,
+            },
             is_eliciting,
         }
     }
 
     /// Asks the peer to show itself at a new address.
-    fn transmit_challenge(&mut self, now: Instant, buffer: &mut [u8]) -> Option<Departure> {
+    fn transmit_challenge(&mut self, now: Instant, buffer: &mut [u8]) -> Option<Leaving> {
         let validation = self
             .validation
             .as_ref()
             .filter(|validation| validation.may_send(now))?;
-        let (address, challenge) = (validation.address, validation.challenge);
+        let (route, challenge) = (validation.route, validation.challenge);
         let mut writer = Writer::new(&mut buffer[..usize::from(MTU_MIN) - TAG_LEN]);
         let mut draft = self.draft(&mut writer);
         Frame::PathChallenge(challenge).encode(&mut writer);
         draft.len = writer.finish()?;
         let round_time = self.path.round_time();
-        let departure = self.seal(now, draft, address, buffer);
+        let leaving = self.seal(now, draft, route, buffer);
         if let Some(validation) = &mut self.validation {
-            validation.on_sent(now, departure.transmit.len, round_time);
+            validation.on_sent(now, leaving.transmit.len, round_time);
         }
-        Some(departure)
+        Some(leaving)
     }
 
-    fn transmit_close(&mut self, now: Instant, buffer: &mut [u8]) -> Option<Departure> {
+    fn transmit_close(&mut self, now: Instant, buffer: &mut [u8]) -> Option<Leaving> {
         let State::Closing { code, reason, .. } = &self.state else {
             return None;
         };
@@ -351,7 +354,7 @@ impl Session {
         }
         .encode(&mut writer);
         draft.len = writer.finish()?;
-        Some(self.seal(now, draft, self.path.remote, buffer))
+        Some(self.seal(now, draft, self.path.route, buffer))
     }
 
     /// Goes on with the next keys when it is time, and the peer has seen the current ones.

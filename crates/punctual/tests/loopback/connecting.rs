@@ -133,3 +133,18 @@ fn endpoints_name_the_cause() {
     let text = Endpoint::client(config).unwrap_err().to_string();
     assert!(text.contains("thread must be below 64"), "{text}");
 }
+
+/// A regression: a server that listened on all addresses answered from the first of them, and could not be reached at another.
+/// Method: loopback has many.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_server_on_all_addresses_is_reached_at_each() {
+    let key = ServerKey::generate().unwrap();
+    for all in ["0.0.0.0:0", "[::]:0"] {
+        let server =
+            Endpoint::server(Config::default(), all.parse().unwrap(), key.clone()).unwrap();
+        let url = server.url("127.0.0.2").unwrap();
+        let session = client().connect_blocking(&url);
+        assert!(session.is_ok(), "{all}: {session:?}");
+    }
+}

@@ -9,6 +9,7 @@ mod portable;
 mod registration;
 
 use std::io;
+use std::net::IpAddr;
 
 use super::{BindError, RecvBatch, SendBatch, SocketOptions, SocketStats};
 
@@ -24,18 +25,18 @@ pub(super) enum Engine {
 }
 
 impl Engine {
-    /// Sets the options that are the backend's own.
+    /// Sets the options that are the backend's own, of a socket that is to be bound to that address.
     pub(super) fn prepare(
         socket: &socket2::Socket,
-        ipv6: bool,
+        bound: IpAddr,
         options: &SocketOptions,
     ) -> Result<Self, BindError> {
         #[cfg(any(feature = "portable", not(target_os = "linux")))]
         if cfg!(not(target_os = "linux")) || options.backend == super::Backend::Portable {
-            return portable::Portable::prepare(socket, ipv6, options).map(Self::Portable);
+            return portable::Portable::prepare(socket, bound, options).map(Self::Portable);
         }
         #[cfg(target_os = "linux")]
-        return linux::Linux::prepare(socket, ipv6, options).map(Self::Linux);
+        return linux::Linux::prepare(socket, bound, options).map(Self::Linux);
         #[cfg(not(target_os = "linux"))]
         unreachable!("the portable backend has been chosen")
     }

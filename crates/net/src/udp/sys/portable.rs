@@ -19,20 +19,23 @@ const ERRORS_MAX: u64 = 16;
 pub(in crate::udp) struct Portable {
     state: UdpSocketState,
     ipv6: bool,
+    /// It is bound to all addresses of this host.
+    is_wild: bool,
     offload: bool,
 }
 
 impl Portable {
     pub(in crate::udp) fn prepare(
         socket: &socket2::Socket,
-        ipv6: bool,
+        bound: IpAddr,
         options: &SocketOptions,
     ) -> Result<Self, BindError> {
         let state = UdpSocketState::new(UdpSockRef::from(socket))
             .map_err(BindError::at("setting the options of the socket"))?;
         Ok(Self {
             state,
-            ipv6,
+            ipv6: bound.is_ipv6(),
+            is_wild: bound.is_unspecified(),
             offload: options.offload,
         })
     }
@@ -56,7 +59,7 @@ impl Portable {
                 ecn: EcnCodepoint::from_bits(message.ecn.bits()),
                 contents,
                 segment_size: (together > 1).then_some(message.segment_bytes),
-                src_ip: None,
+                src_ip: message.from,
             };
             tally.send_syscalls += 1;
             let outcome = self.state.try_send(UdpSockRef::from(socket), &transmit);
@@ -123,6 +126,7 @@ impl Portable {
         for meta in &metas[..messages] {
             let message = incoming::Message {
                 from: canonical(meta.addr),
+                to: meta.dst_ip.filter(|ip| self.tells_of(*ip)),
                 ecn: meta
                     .ecn
                     .map_or(Ecn::NotEct, |ecn| Ecn::from_bits(ecn as u8)),
@@ -135,6 +139,11 @@ impl Portable {
             received.push(message);
         }
         Ok(())
+    }
+
+    /// Whether an own address is of use. (An IPv4 one on an IPv6 socket cannot be answered from on every system.)
+    fn tells_of(&self, own: IpAddr) -> bool {
+        self.is_wild && own.to_canonical().is_ipv6() == self.ipv6
     }
 
     /// An IPv6 socket wants IPv4 addresses mapped, an IPv4 socket wants them plain.

@@ -1,7 +1,7 @@
 //! Socket addresses as the kernel writes them.
 
 use std::mem::MaybeUninit;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 
 /// Room for the larger of the two address structures.
 pub(super) type AddressBuffer = MaybeUninit<libc::sockaddr_in6>;
@@ -92,6 +92,43 @@ pub(super) unsafe fn decode(buffer: &AddressBuffer, len: usize) -> Option<Socket
             })
         }
         _ => None,
+    }
+}
+
+/// The own address of a received datagram: the one to answer from, also where it was sent to all hosts of the link.
+pub(super) fn local_v4(info: &libc::in_pktinfo) -> IpAddr {
+    Ipv4Addr::from(info.ipi_spec_dst.s_addr.to_ne_bytes()).into()
+}
+
+/// The same on an IPv6 socket, where IPv4 addresses are mapped, and that of a group is told as it is.
+pub(super) fn local_v6(info: &libc::in6_pktinfo) -> Option<IpAddr> {
+    let to = Ipv6Addr::from(info.ipi6_addr.s6_addr).to_canonical();
+    (!to.is_multicast()).then_some(to)
+}
+
+/// What has a datagram leave from an own address, by whatever interface.
+pub(super) fn source_v4(from: Ipv4Addr) -> libc::in_pktinfo {
+    let address = |ip: Ipv4Addr| libc::in_addr {
+        s_addr: u32::from_ne_bytes(ip.octets()),
+    };
+    libc::in_pktinfo {
+        ipi_ifindex: 0,
+        ipi_spec_dst: address(from),
+        ipi_addr: address(Ipv4Addr::UNSPECIFIED),
+    }
+}
+
+/// The same on an IPv6 socket.
+pub(super) fn source_v6(from: IpAddr) -> libc::in6_pktinfo {
+    let ip = match from {
+        IpAddr::V4(v4) => v4.to_ipv6_mapped(),
+        IpAddr::V6(v6) => v6,
+    };
+    libc::in6_pktinfo {
+        ipi6_addr: libc::in6_addr {
+            s6_addr: ip.octets(),
+        },
+        ipi6_ifindex: 0,
     }
 }
 

@@ -1,23 +1,24 @@
 //! Control messages: what goes with a datagram beside its payload.
 
 use std::mem::{self, MaybeUninit};
+use std::net::IpAddr;
 
-use libc::{c_int, cmsghdr, msghdr};
+use libc::{c_int, cmsghdr, in_pktinfo, in6_pktinfo, msghdr};
 
 use super::address;
 use crate::udp::Ecn;
 use crate::udp::outgoing;
 
-/// Sending needs a mark (24 bytes) and a segment size (24).
-pub(super) const SEND_BYTES: usize = 48;
+/// Sending needs a mark (24 bytes), the own address (40) and a segment size (24).
+pub(super) const SEND_BYTES: usize = 88;
 
-/// Receiving needs a mark (24 bytes; an IPv4 datagram on a dual-stack socket: 24 + 24) and a stride (24). The rest is
-/// for what a later option adds: what does not fit is dropped by the kernel with no more than a flag, which we count.
+/// Receiving needs a mark (24 bytes; an IPv4 datagram on a dual-stack socket: 24 + 24), a stride (24) and the own address (40). The
+/// rest is for what a later option adds: what does not fit is dropped by the kernel with no more than a flag, which we count.
 pub(super) const RECV_BYTES: usize = 192;
 
 const _: () = {
-    assert!(SEND_BYTES >= space::<c_int>() + space::<u16>());
-    assert!(RECV_BYTES >= 128 && RECV_BYTES >= 3 * space::<c_int>());
+    assert!(SEND_BYTES >= space::<c_int>() + space::<in6_pktinfo>() + space::<u16>());
+    assert!(RECV_BYTES >= 3 * space::<c_int>() + space::<in6_pktinfo>() + 64);
 };
 
 const fn space<T>() -> usize {
@@ -45,10 +46,11 @@ impl<const BYTES: usize> ControlBuffer<BYTES> {
     }
 }
 
-/// Writes the mark and the segment size that `message` needs, and returns the length: 0 when it needs none.
+/// Writes the mark, the own address and the segment size that `message` needs, and returns the length: 0 when it needs none.
 pub(super) fn encode(
     message: &outgoing::Message,
     together: bool,
+    ipv6: bool,
     buffer: &mut ControlBuffer<SEND_BYTES>,
 ) -> usize {
     let mut len = 0;
@@ -60,6 +62,17 @@ pub(super) fn encode(
         } else {
             push(buffer, len, libc::IPPROTO_IPV6, libc::IPV6_TCLASS, mark)
         };
+    }
+    match message.from {
+        Some(from) if ipv6 => {
+            let source = address::source_v6(from);
+            len = push(buffer, len, libc::IPPROTO_IPV6, libc::IPV6_PKTINFO, source);
+        }
+        Some(IpAddr::V4(from)) => {
+            let source = address::source_v4(from);
+            len = push(buffer, len, libc::IPPROTO_IP, libc::IP_PKTINFO, source);
+        }
+        Some(IpAddr::V6(_)) | None => {}
     }
     if together {
         let segment = u16::try_from(message.segment_bytes).expect("a datagram is below 64 KiB");
@@ -100,6 +113,8 @@ fn push<T: Copy>(
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Received {
     pub(super) ecn: Ecn,
+    /// The own address that it was sent to.
+    pub(super) to: Option<IpAddr>,
     /// Bytes of each datagram when several were joined.
     pub(super) stride: Option<usize>,
 }
@@ -130,6 +145,16 @@ pub(super) unsafe fn decode(header: &msghdr) -> Received {
                 if let Some(class) = unsafe { value::<c_int>(data, len) } {
                     received.ecn = Ecn::from_bits((class & 0b11) as u8);
                 }
+            }
+            (libc::IPPROTO_IP, libc::IP_PKTINFO) => {
+                // SAFETY: as above.
+                let info = unsafe { value::<in_pktinfo>(data, len) };
+                received.to = info.map(|info| address::local_v4(&info));
+            }
+            (libc::IPPROTO_IPV6, libc::IPV6_PKTINFO) => {
+                // SAFETY: as above.
+                let info = unsafe { value::<in6_pktinfo>(data, len) };
+                received.to = info.and_then(|info| address::local_v6(&info));
             }
             (libc::SOL_UDP, libc::UDP_GRO) => {
                 // SAFETY: as above.

@@ -6,6 +6,7 @@ mod recv;
 mod send;
 
 use std::io;
+use std::net::IpAddr;
 use std::os::fd::AsRawFd;
 use std::sync::atomic::AtomicBool;
 
@@ -25,9 +26,10 @@ pub(in crate::udp) struct Linux {
 impl Linux {
     pub(in crate::udp) fn prepare(
         socket: &socket2::Socket,
-        ipv6: bool,
+        bound: IpAddr,
         options: &SocketOptions,
     ) -> Result<Self, BindError> {
+        let ipv6 = bound.is_ipv6();
         let discover = BindError::at("forbidding fragmentation");
         (|| {
             // Both families for a dual-stack socket; one that serves IPv6 only accepts and never needs the IPv4 ones.
@@ -52,6 +54,14 @@ impl Linux {
                 false => Ok(()),
             })
             .map_err(BindError::at("asking for congestion marks"))?;
+        if bound.is_unspecified() {
+            // An IPv6 socket tells of IPv4 datagrams by the same message.
+            match ipv6 {
+                true => set(socket, libc::IPPROTO_IPV6, libc::IPV6_RECVPKTINFO, 1),
+                false => set(socket, libc::IPPROTO_IP, libc::IP_PKTINFO, 1),
+            }
+            .map_err(BindError::at("asking which address datagrams are sent to"))?;
+        }
         // Kernels before 4.18 cannot split, before 5.0 cannot join; then each datagram is a message.
         let splits = options.offload && set(socket, libc::SOL_UDP, libc::UDP_SEGMENT, 0).is_ok();
         if options.offload {

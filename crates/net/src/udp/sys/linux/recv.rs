@@ -131,6 +131,7 @@ impl Frames {
         let len = (frame.msg_len as usize).min(BUFFER_BYTES);
         Message {
             from,
+            to: control.to,
             ecn: control.ecn,
             len,
             stride: control.stride.unwrap_or(len).max(1),

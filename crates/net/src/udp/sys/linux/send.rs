@@ -165,7 +165,7 @@ impl Frames {
         let address = &mut self.addresses[at];
         let address_len = address::encode(message.to, ipv6, address);
         let control = &mut self.controls[at];
-        let control_len = control::encode(message, together, control);
+        let control_len = control::encode(message, together, ipv6, control);
         let payload = self.payloads[at].write(iovec {
             // The kernel only reads it; the structure serves both directions.
             iov_base: part.as_ptr().cast_mut().cast(),

@@ -1,0 +1,22 @@
+//! The two ends of a datagram's way.
+
+use core::net::{IpAddr, SocketAddr};
+
+/// Where a datagram comes from, and which of this host's addresses it was sent to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Route {
+    /// The peer's address.
+    pub remote: SocketAddr,
+    /// The own address, where the socket listens on several: a server answers from it, since firewalls and peers know no other.
+    /// `None` leaves it to the system.
+    pub local: Option<IpAddr>,
+}
+
+impl From<SocketAddr> for Route {
+    fn from(remote: SocketAddr) -> Self {
+        Self {
+            remote,
+            local: None,
+        }
+    }
+}
