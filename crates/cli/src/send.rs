@@ -184,8 +184,9 @@ impl<'a> Sending<'a> {
             if let Err(course) = self.take_until(due, false) {
                 return self.cut_short(course);
             }
+            let deadline = Instant::now().checked_add(self.args.deadline_ms);
             match self.stream.send(&self.message, self.args.send_options()) {
-                Ok(message) => self.tally.on_sent(message),
+                Ok(message) => self.tally.on_sent(message, deadline),
                 // What cannot be accepted in time would only be late.
                 Err(SendError::Full { .. }) => self.tally.on_refused(),
                 Err(SendError::Closed { why }) => {

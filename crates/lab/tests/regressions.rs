@@ -360,3 +360,37 @@ fn who_waits_for_content_saves_no_share() {
     let is_late = |outcome: &&(MessageId, Outcome)| matches!(outcome.1, Outcome::Late { .. });
     assert_eq!(duo.outcomes.iter().filter(is_late).count(), 0);
 }
+
+/// Each message backed off by itself: 20 messages a second were sent 84 packets a second into the dark for half a minute, and 200 of a
+/// hundred bytes could be thousands. And when it is light again all of them arrive, soon, also where the application waits for room.
+#[test]
+fn who_does_not_answer_is_sent_little() {
+    for (interval, dark_s, packets_max) in [(ms(50), 20, 22), (ms(5), 8, 201)] {
+        let begins = Duration::from_secs(12);
+        let ends = begins + Duration::from_secs(dark_s);
+        let dark = path(ms(40), |channel| channel.blackouts = vec![(begins, ends)]);
+        let mut duo = Duo::connect(1, &dark);
+        let (client, session) = (duo.client, duo.at_client);
+        let mut accepted = 0;
+        let mut play = |duo: &mut Duo, span: Duration| {
+            let until = duo.world.now().after(span);
+            let before = duo.stats().packets_sent;
+            while duo.world.now() < until {
+                let options = SendOptions::within(ms(150));
+                let sent = duo.world.send(client, session, &[1; 400], options);
+                accepted += usize::from(sent.is_ok());
+                duo.run(interval);
+            }
+            duo.stats().packets_sent - before
+        };
+        // A second is waited, and what is under way then has its rounds.
+        play(&mut duo, Duration::from_secs(12));
+        for second in 2..dark_s {
+            let packets = play(&mut duo, Duration::from_secs(1));
+            assert!(packets <= packets_max, "{packets} in second {second}");
+        }
+        play(&mut duo, Duration::from_secs(5));
+        duo.run(Duration::from_secs(2));
+        assert_eq!(duo.received.len(), accepted);
+    }
+}

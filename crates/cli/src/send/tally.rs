@@ -1,6 +1,7 @@
 //! What became of the messages, by their outcomes.
 
 use std::collections::BTreeMap;
+use std::time::Instant;
 
 use punctual::{MessageId, MissReason, Outcome, PolicyKind, SessionStats};
 use punctual_lab::stats::{Latencies, Summary, blocks, share_interval};
@@ -17,8 +18,8 @@ const SEED: u64 = 1;
 /// Counts of one run.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
-    /// Messages without an outcome, and their places in the order of sending.
-    open: BTreeMap<MessageId, usize>,
+    /// Messages without an outcome.
+    open: BTreeMap<MessageId, Open>,
     /// What became of each message, in the order of sending.
     fates: Vec<Fate>,
     on_time: u64,
@@ -29,6 +30,15 @@ pub(super) struct Tally {
     reasons: BTreeMap<&'static str, u64>,
     latencies: Latencies,
     bounds: Latencies,
+}
+
+/// A message without an outcome.
+#[derive(Debug)]
+struct Open {
+    /// In the order of sending.
+    place: usize,
+    /// When it should have arrived.
+    deadline: Option<Instant>,
 }
 
 /// What became of a message.
@@ -42,8 +52,9 @@ enum Fate {
 }
 
 impl Tally {
-    pub(super) fn on_sent(&mut self, message: MessageId) {
-        self.open.insert(message, self.fates.len());
+    pub(super) fn on_sent(&mut self, message: MessageId, deadline: Option<Instant>) {
+        let place = self.fates.len();
+        self.open.insert(message, Open { place, deadline });
         self.fates.push(Fate::Late);
     }
 
@@ -52,7 +63,7 @@ impl Tally {
     }
 
     pub(super) fn on_outcome(&mut self, message: MessageId, outcome: Outcome) {
-        let Some(place) = self.open.remove(&message) else {
+        let Some(Open { place, .. }) = self.open.remove(&message) else {
             return;
         };
         let (latency, bound) = match outcome {
@@ -104,6 +115,12 @@ impl Tally {
     /// Messages without an outcome.
     pub(super) fn outstanding(&self) -> u64 {
         self.open.len() as u64
+    }
+
+    /// Those of them that have not arrived by their deadline, or not been heard to have.
+    pub(super) fn overdue(&self, now: Instant) -> u64 {
+        let is_overdue = |open: &&Open| open.deadline.is_some_and(|deadline| deadline < now);
+        self.open.values().filter(is_overdue).count() as u64
     }
 
     pub(super) fn resolved(&self) -> u64 {
@@ -225,7 +242,7 @@ mod tests {
         let ms = Duration::from_millis;
         // Names follow each other, and that is all that is known of them.
         for id in [3, 10, 11, 12, 900] {
-            tally.on_sent(MessageId(id));
+            tally.on_sent(MessageId(id), None);
         }
         tally.on_outcome(MessageId(3), Outcome::Superseded);
         tally.on_outcome(MessageId(4), Outcome::Superseded);

@@ -48,11 +48,11 @@ impl View {
         match &self.bar {
             Some(bar) => {
                 bar.set_position(tally.resolved());
-                bar.set_message(terminal::cut(&line(tally), 0));
+                bar.set_message(terminal::cut(&line(tally, now), 0));
                 self.next = now + DRAW_EVERY;
             }
             None => {
-                output::note(&line(tally));
+                output::note(&line(tally, now));
                 self.next = now + LINE_EVERY;
             }
         }
@@ -66,10 +66,12 @@ impl View {
     }
 }
 
-/// What is known of the messages sent so far, by their outcomes: those add up. Latencies are of the messages that arrived.
-fn line(tally: &Tally) -> String {
-    let known = tally.on_time() + tally.late();
-    let share = tally.late() as f64 / known.max(1) as f64;
+/// What is known of the messages sent so far, by their outcomes and deadlines: those add up. Latencies are of the messages that arrived.
+fn line(tally: &Tally, now: Instant) -> String {
+    let overdue = tally.overdue(now);
+    let late = tally.late() + overdue;
+    let known = tally.on_time() + late;
+    let share = late as f64 / known.max(1) as f64;
     let superseded = match tally.superseded() {
         0 => String::new(),
         superseded => format!(", {} superseded", count(superseded)),
@@ -82,10 +84,10 @@ fn line(tally: &Tally) -> String {
     format!(
         "{} sent: {} late ({}), {} on time{superseded}, {} waiting; p50 {} p99 {} ms",
         count(tally.sent()),
-        count(tally.late()),
+        count(late),
         percent(share),
         count(tally.on_time()),
-        count(tally.outstanding()),
+        count(tally.outstanding() - overdue),
         quantile(0.5),
         quantile(0.99)
     )
@@ -101,11 +103,12 @@ mod tests {
     #[test]
     fn the_line_says_what_it_counts() {
         let mut tally = Tally::default();
+        let now = Instant::now();
         assert_eq!(
-            line(&tally),
+            line(&tally, now),
             "0 sent: 0 late (0 %), 0 on time, 0 waiting; p50 - p99 - ms"
         );
-        (0..4).for_each(|id| tally.on_sent(MessageId(id)));
+        (0..4).for_each(|id| tally.on_sent(MessageId(id), None));
         let (latency, bound) = (Duration::from_millis(20), Duration::ZERO);
         tally.on_outcome(MessageId(0), Outcome::OnTime { latency, bound });
         let why = MissReason::Loss;
@@ -113,6 +116,15 @@ mod tests {
         tally.on_outcome(MessageId(2), Outcome::Superseded);
         let expected =
             "4 sent: 1 late (50.0 %), 1 on time, 1 superseded, 1 waiting; p50 20.0 p99 20.0 ms";
-        assert_eq!(line(&tally), expected);
+        assert_eq!(line(&tally, now), expected);
+        // Throughout an outage nothing was late.
+        let deadline = Some(now + Duration::from_millis(150));
+        (4..6).for_each(|id| tally.on_sent(MessageId(id), deadline));
+        let after = now + Duration::from_millis(151);
+        let line = line(&tally, after);
+        assert!(
+            line.starts_with("6 sent: 3 late (75.0 %), 1 on time, 1 superseded, 1 waiting"),
+            "{line}"
+        );
     }
 }

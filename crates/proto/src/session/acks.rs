@@ -77,6 +77,7 @@ impl Session {
         if is_news {
             let was_silent = self.liveness.last_acked + self.path.round_time() * 2 < now;
             self.liveness.last_acked = now;
+            self.liveness.darkness.on_answered();
             if was_silent {
                 self.resume_after_silence(now);
             }

@@ -410,6 +410,7 @@ impl Session {
             self.path.rtt.record(round_trip);
         }
         self.clock = crate::clock::ClockOffset::default();
+        self.liveness.darkness.on_answered();
         self.restart_rounds(now, shared);
     }
 }

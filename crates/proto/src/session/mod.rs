@@ -5,6 +5,7 @@ mod acks;
 mod answers;
 mod close;
 mod cut;
+mod darkness;
 mod event;
 mod events;
 mod expect;
@@ -34,6 +35,7 @@ pub use send::SendError;
 pub use statistics::{PathReport, SessionStats};
 
 use self::answers::PendingAck;
+use self::darkness::Darkness;
 use self::events::Events;
 use crate::clock::ClockOffset;
 use crate::crypto::{Algorithm, OpenKeys, SealKeys};
@@ -272,6 +274,7 @@ struct Liveness {
     last_sent: Instant,
     /// When an acknowledgement last told of something new.
     last_acked: Instant,
+    darkness: Darkness,
     /// When the newest packet that was acknowledged was sent.
     newest_acked_sent_at: Instant,
     /// When the oldest packet of an unbroken run of losses was sent.
@@ -347,6 +350,7 @@ impl Session {
                 last_received: now,
                 last_sent: now,
                 last_acked: now,
+                darkness: Darkness::default(),
                 newest_acked_sent_at: now,
                 losses_since: None,
                 latest_rtt: Duration::ZERO,

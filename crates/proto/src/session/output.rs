@@ -301,6 +301,9 @@ impl Session {
         }
         self.statistics.packets_sent += 1;
         self.liveness.last_sent = now;
+        if draft.is_eliciting {
+            self.liveness.darkness.on_asked(now);
+        }
         if !draft.is_eliciting {
             // Nothing waits for it: keeps the list of packets short while only acknowledgements are sent.
             self.forget_settled(now);

@@ -18,10 +18,6 @@ use crate::time::Instant;
 /// Symbols of one flight, whatever a policy asks for.
 const FLIGHT_MAX: u16 = 255;
 
-/// How long timeouts of thin streams do not double where nothing comes. (Linux stops after six; here a closed window keeps what is on its way below four
-/// whatever waits, and a server that was gone was sent 550 packets a second by 45 messages, until the idle timeout.)
-const LINEAR_FOR: Duration = Duration::from_secs(1);
-
 /// What a round of a block does.
 struct Decision {
     deadline: Option<Instant>,
@@ -40,20 +36,44 @@ struct Decision {
     asks: bool,
 }
 
+impl Decision {
+    const fn sends(&self) -> bool {
+        self.symbols > 0 || self.asks
+    }
+}
+
 impl Session {
     /// Begins a round of block `number`: asks the policy and queues what it says.
     pub(super) fn begin_round(&mut self, now: Instant, number: u64, shared: &mut Shared<'_>) {
         let Some(block) = self.traffic.outbox.block(number) else {
             return;
         };
-        let slot = block.message;
+        let (slot, was_sent) = (block.message, block.sent > 0);
         match self.decide(now, number, shared) {
+            Some(decision) if was_sent && decision.sends() && self.is_held(now, number) => {}
             Some(decision) => {
                 self.begin_flight(now, number, decision);
                 self.schedule_block(number);
             }
             None => self.give_up_unrepaired(now, slot, shared),
         }
+    }
+
+    /// In the dark what was sent already waits for its turn.
+    fn is_held(&mut self, now: Instant, number: u64) -> bool {
+        let round_time = self.path.round_time();
+        let Some(until) = self.liveness.darkness.holds_until(now, round_time) else {
+            return false;
+        };
+        self.unschedule_block(number);
+        if let Some(block) = self.traffic.outbox.block_mut(number) {
+            block.flight.to_send = 0;
+            block.flight.round_ends = Some(until);
+            // An answer ends it.
+            block.flight.waits_out = true;
+        }
+        self.arm(number);
+        true
     }
 
     /// Begins the first round of a block that was just cut. It is not in the schedule yet: mostly all of it leaves at once.
@@ -69,7 +89,7 @@ impl Session {
         let message = self.traffic.outbox.message(block.message)?;
         let (stream, deadline) = (message.stream, message.deadline);
         let miss_target = message.options.miss_target();
-        let is_dark = self.is_dark(now, message.course.first_sent_at);
+        let is_dark = self.liveness.darkness.is_dark(now);
         let is_first = block.sent == 0;
         let is_first_block = message.first_block == Some(number);
         let time_left = deadline.map_or(Duration::MAX, |deadline| deadline.since(now));
@@ -258,12 +278,6 @@ impl Session {
     /// How far the clock of the peer may be off.
     pub(super) fn clock_margin(&self, now: Instant) -> Duration {
         self.clock.residual(now).unwrap_or_default()
-    }
-
-    /// Whether nothing has come for so long, since something first left at `first_sent_at`, that there may be nobody any more.
-    fn is_dark(&self, now: Instant, first_sent_at: Option<Instant>) -> bool {
-        let since = first_sent_at.map_or(now, |at| at.max(self.liveness.last_received));
-        now.since(since) > LINEAR_FOR
     }
 
     /// Whether so few packets are on their way that losses among them do not show as gaps: fewer than four (the thin-stream
