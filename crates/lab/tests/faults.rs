@@ -24,6 +24,16 @@ fn a_path_that_drops_ecn_capable_packets_is_used_without() {
     duo.send(&[1; 200], SendOptions::default());
     duo.run(Duration::from_secs(10));
     assert_eq!(duo.received.len(), 1);
+    // The other way, too, where acknowledgements alone have been getting through for long.
+    let (server, session) = (duo.server, duo.at_server.expect("it is connected"));
+    for _ in 0..50 {
+        duo.send(&[1; 200], SendOptions::default());
+        duo.run(ms(100));
+    }
+    let sent = (duo.world).send(server, session, &[2; 200], SendOptions::default());
+    assert!(sent.is_ok());
+    duo.run(Duration::from_secs(10));
+    assert_eq!(duo.received.len(), 52);
 }
 
 /// Every mark halved the window, so that 4 of 100 messages arrived.

@@ -12,7 +12,7 @@ use punctual_lab::stats::Summary;
 use punctual_lab::world::{HostId, LabAead, Moment, World};
 use punctual_proto::{
     CloseCode, CloseReason, ConnectOptions, Delivery, Ecn, Endpoint, EndpointConfig, Event,
-    Instant, SendError, SendOptions, StreamConfig, StreamId, Uplink,
+    Instant, SendError, SendOptions, SessionId, StreamConfig, StreamId, Uplink,
 };
 use support::{Duo, client_config, key, library, ms, path, server_config};
 
@@ -139,13 +139,19 @@ fn a_short_idle_timeout_is_no_way_around_cookies() {
     assert_eq!(events, 0, "nobody was ever connected");
 }
 
-/// Who refused all that came said nothing any more, and was taken for gone.
-#[test]
-fn who_takes_no_messages_keeps_its_session() {
-    let mut duo = Duo::connect(6, &path(ms(40), |_| {}));
+/// A pair whose server takes no messages.
+fn untaken(seed: u64) -> (Duo, HostId, SessionId) {
+    let mut duo = Duo::connect(seed, &path(ms(40), |_| {}));
     let (server, session) = (duo.server, duo.at_server.expect("it is connected"));
     duo.world
         .with_endpoint(server, |endpoint, _| endpoint.hold_messages(session, true));
+    (duo, server, session)
+}
+
+/// Who refused all that came said nothing any more, and was taken for gone.
+#[test]
+fn who_takes_no_messages_keeps_its_session() {
+    let (mut duo, _, _) = untaken(6);
     let at_client = duo.at_client;
     for _ in 0..8000 {
         let client = duo.client;
@@ -387,10 +393,7 @@ fn a_block_behind_more_urgent_ones_does_not_end_the_session() {
 /// it stood still, since what would have made room was its own to take.
 #[test]
 fn what_has_arrived_takes_no_room_to_send() {
-    let mut duo = Duo::connect(6, &path(ms(40), |_| {}));
-    let (server, session) = (duo.server, duo.at_server.expect("it is connected"));
-    duo.world
-        .with_endpoint(server, |endpoint, _| endpoint.hold_messages(session, true));
+    let (mut duo, server, session) = untaken(6);
     for _ in 0..6000 {
         let _ = duo
             .world
@@ -407,10 +410,7 @@ fn what_has_arrived_takes_no_room_to_send() {
 /// Its end stayed behind the messages that an application held back, which may never ask for them again.
 #[test]
 fn the_end_of_a_session_is_told_to_who_takes_no_messages() {
-    let mut duo = Duo::connect(7, &path(ms(40), |_| {}));
-    let (server, session) = (duo.server, duo.at_server.expect("it is connected"));
-    duo.world
-        .with_endpoint(server, |endpoint, _| endpoint.hold_messages(session, true));
+    let (mut duo, server, _) = untaken(7);
     for _ in 0..100 {
         duo.send(&[5; 100], SendOptions::default());
     }

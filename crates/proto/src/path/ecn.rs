@@ -33,7 +33,7 @@ impl EcnTest {
         !matches!(self, Self::Failed)
     }
 
-    /// A packet that was sent as ECN-capable is taken for lost.
+    /// A packet that was sent as ECN-capable is taken for lost, and not for its size.
     pub(crate) const fn on_lost(&mut self) {
         if let Self::Running {
             lost, arrived: 0, ..

@@ -369,8 +369,8 @@ impl Session {
         self.close(now, CloseCode::PROTOCOL, &error.to_string(), shared);
     }
 
-    /// An authentic packet from another address: the client has moved, or somebody forwards its packets. The address is tried,
-    /// and used once the peer has shown that it receives there. A client's server does not move.
+    /// The newest authentic packet of a client came this way. From another address the client has moved, or somebody forwards its
+    /// packets: that one is tried, and used once the client has shown that it receives there. A client's server does not move.
     fn note_route(&mut self, now: Instant, route: Route, bytes: usize, shared: &mut Shared<'_>) {
         if route.remote == self.path.route.remote {
             self.path.route = route;

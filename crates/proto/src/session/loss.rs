@@ -176,12 +176,12 @@ impl Session {
         self.control.abandon_told.take_if(|told| told.0 == number);
         // Until the peer has shown that it hears us, silence would leave one side open and the other not.
         self.control.ping |= self.largest_acked.is_none();
-        if packet.sent_at >= self.path.began {
-            self.path.ecn.on_lost();
-        }
         if packet.is_probe {
             self.path.mtu.on_probe_lost(number, now);
             return;
+        }
+        if packet.sent_at >= self.path.began {
+            self.path.ecn.on_lost();
         }
         self.statistics.packets_lost += 1;
         if verdict != PacketState::LostInSilence {

@@ -122,7 +122,6 @@ impl State {
     pub(crate) fn forget(&mut self, now: Instant, id: SessionId) {
         if self.records.remove(&id).is_some() {
             self.endpoint.close(now, id, CloseCode::DONE, "");
-            self.endpoint.hold_messages(id, false);
         }
     }
 
@@ -302,7 +301,6 @@ impl State {
         let sessions: Vec<SessionId> = self.records.keys().copied().collect();
         for id in sessions {
             self.endpoint.close(now, id, CloseCode::SHUTDOWN, reason);
-            self.endpoint.hold_messages(id, false);
         }
     }
 
