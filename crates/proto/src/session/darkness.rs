@@ -1,5 +1,5 @@
-//! A path that carries nothing: after a second without an answer whatever has been sent already goes again one at a time, and ever
-//! more seldom, however many messages wait. What the application sends meanwhile still leaves, once.
+//! A path that carries nothing. After four round times without an answer no flight has more than what is missing. After a second whatever has been sent
+//! already goes again one at a time, and ever more seldom, however many messages wait. What the application sends meanwhile still leaves, once.
 //!
 //! (Each message by itself had backed off, so that 20 messages a second became 84 packets a second, for as long as the idle timeout.)
 
@@ -10,6 +10,10 @@ use crate::time::Instant;
 /// How long nothing is answered for before a path is taken to be dark. Until then the timeouts of thin streams do not double. (Linux stops
 /// after six; here a closed window keeps what is on its way below four whatever waits.)
 const DARK_AFTER: Duration = Duration::from_secs(1);
+
+/// Nothing is answered for so many round times before redundancy is taken to be of no use. (Losses that are not all of them leave an answer
+/// within two, mostly; longer a wait would cost what the first second of an outage does.)
+const SILENT_ROUNDS: u32 = 4;
 
 /// Something goes again at least this often: whether there is light again is not known sooner, where the application waits for room.
 const WAIT_MAX: Duration = Duration::from_secs(1);
@@ -35,6 +39,13 @@ impl Darkness {
     /// There is an answer, or the path is another one.
     pub(super) fn on_answered(&mut self) {
         *self = Self::default();
+    }
+
+    /// Whether more of each message than is missing buys nothing: a path that answers nothing for so long most probably carries nothing, and
+    /// the last flight before a deadline was ten copies.
+    pub(super) fn is_silent(&self, now: Instant, round_time: Duration) -> bool {
+        self.since
+            .is_some_and(|since| now.since(since) > round_time * SILENT_ROUNDS)
     }
 
     /// Whether there may be nobody any more.
@@ -69,6 +80,8 @@ mod tests {
         let begun = Instant::from_micros(7_000_000);
         darkness.on_asked(begun);
         let round_time = Duration::from_millis(100);
+        assert!(!darkness.is_silent(begun + round_time * 4, round_time));
+        assert!(darkness.is_silent(begun + round_time * 5, round_time));
         assert_eq!(darkness.holds_until(begun + DARK_AFTER, round_time), None);
         let again: Vec<u64> = (1001..31_000)
             .filter(|ms| {

@@ -90,6 +90,7 @@ impl Session {
         let (stream, deadline) = (message.stream, message.deadline);
         let miss_target = message.options.miss_target();
         let is_dark = self.liveness.darkness.is_dark(now);
+        let flight_max = self.flight_max(now, block.symbols.deficit());
         let is_first = block.sent == 0;
         let is_first_block = message.first_block == Some(number);
         let time_left = deadline.map_or(Duration::MAX, |deadline| deadline.since(now));
@@ -119,7 +120,7 @@ impl Session {
         let is_linear = shared.config.thin_streams.linear_timeouts && self.is_thin() && !is_dark;
         Some(Decision {
             deadline,
-            symbols: action.symbols.min(FLIGHT_MAX),
+            symbols: action.symbols.min(flight_max),
             repeats_source: !is_first && counted == Deficit::Source,
             may_back_off: rounds_left == 0 && !is_linear,
             look_again: action.look_again,
@@ -127,6 +128,16 @@ impl Session {
             spacing: action.spacing,
             asks: in_silence && action.symbols == 0 && self.sent.outstanding() == 0,
         })
+    }
+
+    /// How many symbols a flight has at the most of a block that misses `deficit`.
+    fn flight_max(&self, now: Instant, deficit: u8) -> u16 {
+        let darkness = &self.liveness.darkness;
+        if darkness.is_silent(now, self.path.round_time()) {
+            u16::from(deficit).min(FLIGHT_MAX)
+        } else {
+            FLIGHT_MAX
+        }
     }
 
     /// What a policy sees of a block with a deadline, but for the price.
