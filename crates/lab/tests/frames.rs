@@ -5,10 +5,11 @@ mod support;
 use std::sync::Arc;
 use std::time::Duration;
 
-use punctual_lab::channel::LossModel;
+use punctual_lab::channel::{LossModel, RateSpec};
 use punctual_lab::simulate::{PolicyResult, SimulateOptions, simulate};
 use punctual_policy::PolicyKind;
-use support::{ms, path};
+use punctual_proto::{EndpointConfig, SendOptions};
+use support::{Duo, client_config, ms, path, server_config};
 
 /// A round trip of 60 ms and 2 % loss, four symbols a message, at 60 frames a second.
 fn play(deadline: Duration, messages: u64) -> Vec<PolicyResult> {
@@ -49,4 +50,49 @@ fn a_round_does_not_wait_for_a_frame_that_brings_nothing() {
     let steered = &play(ms(150), 400_000)[1].summary;
     assert!(steered.recovery_overhead < 0.04, "{steered:?}");
     assert!(steered.late_share_95.low <= 0.001, "{steered:?}");
+}
+
+/// The share of a path's rate that uploads of ten seconds get, where one side looks once a frame, and the other at once.
+fn carried(rtt: Duration, bits_per_second: u64, is_client: bool, frame: Duration) -> f64 {
+    static MESSAGE: [u8; 20_000] = [7; 20_000];
+    let narrow = path(rtt, |channel| {
+        channel.rate = Some(RateSpec::constant(bits_per_second, 1_000_000));
+    });
+    let client = EndpointConfig {
+        is_polled: is_client,
+        ..client_config()
+    };
+    let mut duo = Duo::connect_with(1, &narrow, server_config(), client);
+    let (looks, (client, session)) = (
+        if is_client { duo.client } else { duo.server },
+        (duo.client, duo.at_client),
+    );
+    duo.world.set_frame(looks, frame, Duration::ZERO);
+    for _ in 0..2000 {
+        // What is refused, for want of room, is not sent.
+        let _ = duo
+            .world
+            .send(client, session, &MESSAGE, SendOptions::default());
+        duo.run(ms(5));
+    }
+    duo.received.len() as f64 * MESSAGE.len() as f64 * 8.0 / (10.0 * bits_per_second as f64)
+}
+
+/// What an answer waits for until a loop looks at it was taken for a queue: uploads at 30 frames a second got a tenth to a half of 4 Mbit/s.
+#[test]
+fn the_frames_of_who_sends_are_no_queue() {
+    for rtt in [20, 30, 40, 60, 80, 100] {
+        let share = carried(ms(rtt), 4_000_000, true, Duration::from_micros(33_333));
+        assert!(share > 0.85, "{share} at {rtt} ms");
+    }
+}
+
+/// The same on the other side: a download to a game at 60 frames a second got a third to a half of 20 Mbit/s. Nothing tells the sender of frames but that what
+/// it sends is answered for together.
+#[test]
+fn the_frames_of_who_receives_are_no_queue() {
+    for rtt in [10, 30, 60, 100] {
+        let share = carried(ms(rtt), 20_000_000, false, Duration::from_micros(16_667));
+        assert!(share > 0.64, "{share} at {rtt} ms");
+    }
 }

@@ -1,5 +1,6 @@
 //! What is known of the way to the peer: delay, loss, reordering, how large packets may be, and how fast they may go.
 
+mod answer;
 mod burst;
 mod congestion;
 mod delay;
@@ -14,6 +15,7 @@ mod rtt;
 mod timer_lag;
 mod validation;
 
+pub(crate) use answer::{Answer, RoundTrip};
 pub(crate) use burst::{Bursts, Dependence};
 pub(crate) use congestion::Congestion;
 pub(crate) use delay::DelayHistogram;

@@ -7,6 +7,7 @@ use super::{Session, Shared};
 use crate::clock::Exchange;
 use crate::limits::MTU_MIN;
 use crate::message::Fate;
+use crate::path::Answer;
 use crate::recovery::{PacketState, SentPacket, SymbolRef};
 use crate::stream::{MissReason, Outcome};
 use crate::time::Instant;
@@ -35,6 +36,8 @@ struct Stamps {
     gave_delay: bool,
     /// The packet before, in the order in which they were sent, that this acknowledgement is the first to name.
     named_before: Option<u64>,
+    /// When the first and the last packet left that it is the first to name in time.
+    named: Option<(Instant, Instant)>,
 }
 
 /// A packet of ours that was acknowledged just now.
@@ -57,6 +60,7 @@ impl Session {
             largest: largest_info,
             gave_delay: largest_info.is_some(),
             named_before: None,
+            named: None,
             overtaken_below: self.largest_acked.unwrap_or(0),
             left_at_us: ack.received_at.wrapping_add(ack.delay_us),
         };
@@ -73,6 +77,9 @@ impl Session {
             for number in first.max(known.start)..(last + 1).min(known.end) {
                 is_news |= self.on_packet_acked(now, number, &mut stamps, &mut touched, shared);
             }
+        }
+        if let Some((first, last)) = stamps.named {
+            self.path.feedback.record_gathered(last.since(first));
         }
         if is_news {
             let was_silent = self.liveness.last_acked + self.path.round_time() * 2 < now;
@@ -103,13 +110,8 @@ impl Session {
         let packet = self.sent.get(largest).filter(is_of_use)?;
         let (sent_at, bytes) = (packet.sent_at, packet.bytes);
         let held = Duration::from_micros(u64::from(ack.delay_us));
-        if let Some(sample) = now.since(sent_at).checked_sub(held) {
-            self.path.rtt.record(sample);
-            self.liveness.latest_rtt = sample;
-            self.path
-                .congestion
-                .on_rtt(now, sample, self.path.rtt.smoothed(), bytes);
-        }
+        let next = self.sent.get(largest + 1);
+        let next_after = next.map(|next| next.sent_at.since(sent_at));
         self.clock.record(&Exchange {
             sent_at,
             received_at_us: ack.received_at,
@@ -117,8 +119,19 @@ impl Session {
             answered_at: now,
         });
         let took = self.clock.one_way_delay(sent_at, ack.received_at);
-        if let Some(took) = took.filter(|took| *took <= now.since(sent_at)) {
+        let plausible = took.filter(|took| *took <= now.since(sent_at));
+        if let Some(took) = plausible {
             self.path.owd.record(took);
+        }
+        if let Some(after) = now.since(sent_at).checked_sub(held) {
+            self.liveness.latest_rtt = after;
+            let answer = Answer {
+                after,
+                took: plausible,
+                next_after,
+                bytes,
+            };
+            self.path.record_answer(now, &answer);
         }
         Some(Largest { sent_at, took })
     }
@@ -144,6 +157,8 @@ impl Session {
         let named_before = stamps.named_before.replace(number);
         if was == PacketState::Outstanding {
             self.note_answered_pair(number, packet.sent_at, named_before);
+            let first = stamps.named.map_or(packet.sent_at, |(first, _)| first);
+            stamps.named = Some((first, packet.sent_at));
         }
         let took = self.overtaken(now, number, packet.sent_at, stamps);
         if let Some(took) = took.filter(|_| packet.sent_at >= self.path.began)

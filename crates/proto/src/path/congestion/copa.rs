@@ -46,7 +46,7 @@ impl Default for Copa {
 impl Copa {
     /// Whether the window is below its target: window / standing <= 1 / (delta * queue).
     pub(super) fn is_below_target(window: f64, delays: &Delays) -> bool {
-        let packet_us = delays.standing_us() * PACKET / window;
+        let packet_us = delays.turn_us() * PACKET / window;
         DELTA * delays.own_queue_us(packet_us) <= packet_us
     }
 

@@ -138,9 +138,13 @@ const START_QUEUE_US: (f64, f64) = (4_000.0, 16_000.0);
 /// A round trip, and what is known of the circumstances.
 pub(super) struct Sample {
     pub(super) took: Duration,
+    /// Up to so much of it may be a frame's of the peer.
+    pub(super) waited: Duration,
     pub(super) smoothed: Duration,
     /// Of the packet.
     pub(super) bytes: u16,
+    /// Answers come together that belong to packets of about so long a time.
+    pub(super) gathered: Duration,
     /// The most that has come back lately, in bytes a second; 0 when that is not known.
     pub(super) rate: f32,
     /// The standing round trip is the least over one to two of these.
@@ -163,6 +167,7 @@ pub(super) struct Delays {
     /// The largest over four smoothed round trips, negated.
     largest: Least,
     smoothed_us: u32,
+    gathered_us: u32,
     /// The size of the packets that are measured, in bytes.
     size: u16,
     /// The standing round trip of the bucket before, and how much it differs from bucket to bucket, smoothed.
@@ -194,8 +199,10 @@ impl Delays {
             self.clear_us = 0.0;
         }
         self.size = sample.bytes;
+        self.gathered_us = micros(sample.gathered);
         self.smoothed_us = micros(sample.smoothed).max(1);
         let least = self.least.get_us();
+        let us = us.saturating_sub(micros(sample.waited)).max(least.min(us));
         if us <= least + (least / 32).clamp(NEAR_US.0, NEAR_US.1) {
             self.least_at = now;
         }
@@ -318,6 +325,11 @@ impl Delays {
         f64::from(self.standing.get_us())
     }
 
+    /// After how long what left makes room for more: the round trip, and what both sides wait for to look.
+    pub(super) fn turn_us(&self) -> f64 {
+        self.standing_us() + f64::from(self.gathered_us)
+    }
+
     pub(super) fn largest_us(&self) -> f64 {
         f64::from(u32::MAX - self.largest.get_us())
     }
@@ -391,8 +403,10 @@ mod tests {
             // A byte takes a microsecond on top of 130 ms.
             let sample = Sample {
                 took: Duration::from_micros(130_000 + u64::from(bytes)),
+                waited: Duration::ZERO,
                 smoothed: Duration::from_millis(131),
                 bytes,
+                gathered: Duration::ZERO,
                 rate: 0.0,
                 span: Duration::from_millis(30),
                 is_steady: true,
@@ -415,8 +429,10 @@ mod tests {
                 let queue_ms = if step < 100 { 0 } else { 40 };
                 let sample = Sample {
                     took: Duration::from_millis(40 + queue_ms),
+                    waited: Duration::ZERO,
                     smoothed: Duration::from_millis(40 + queue_ms),
                     bytes: [1035, 1110, 1201][step as usize % 6 / 2],
+                    gathered: Duration::ZERO,
                     rate,
                     span: Duration::from_millis(10),
                     is_steady: true,
@@ -439,8 +455,10 @@ mod tests {
                 let took_ms = if is_late { 90 } else { 40 };
                 let sample = Sample {
                     took: Duration::from_millis(took_ms),
+                    waited: Duration::ZERO,
                     smoothed: Duration::from_millis(took_ms),
                     bytes: if is_late { then } else { first },
+                    gathered: Duration::ZERO,
                     rate: 125e3,
                     span: Duration::from_millis(10),
                     is_steady: true,

@@ -35,7 +35,8 @@ use recovery::Recovery;
 use rivalry::Rivalry;
 use silence::Silence;
 
-use crate::limits::MTU_MIN;
+use super::RoundTrip;
+use crate::limits::{LARGE_BYTES_MAX, MTU_MIN};
 use crate::time::Instant;
 
 /// The unit of growth, in bytes.
@@ -224,13 +225,17 @@ impl Congestion {
     }
 
     /// Round trips before the last of so many bytes may leave, if what is under way does not hold them up. At the start the window doubles
-    /// in each, and by what is under way.
+    /// in each, and by what is under way, until it is as large as what a receiver has room for.
     pub(crate) fn round_trips_for(&self, bytes: u64) -> u32 {
-        let window = (self.window() as f64).max(INITIAL);
+        let most = LARGE_BYTES_MAX as f64;
+        let window = (self.window() as f64).clamp(INITIAL, most);
+        let bytes = bytes as f64;
         let trips = if self.is_starting {
-            libm::log2(bytes as f64 / (window + self.in_flight as f64) + 1.0)
+            let first = (window + self.in_flight as f64).min(most);
+            let while_growing = bytes.min(most - first);
+            libm::log2(while_growing / first + 1.0) + (bytes - while_growing) / most
         } else {
-            bytes as f64 / window
+            bytes / window
         };
         (libm::ceil(trips) - 1.0).clamp(0.0, 1e6) as u32
     }
@@ -238,7 +243,7 @@ impl Congestion {
     /// Bytes a second at which packets leave; `smoothed` round trip.
     pub(crate) fn pacing_rate(&self, smoothed: Duration) -> f64 {
         let rtt = if self.delays.is_known() {
-            self.delays.standing_us() / 1e6
+            self.delays.turn_us() / 1e6
         } else {
             smoothed.as_secs_f64()
         };
@@ -320,20 +325,23 @@ impl Congestion {
         self.in_flight = self.in_flight.saturating_sub(bytes as u64);
     }
 
-    /// A packet of `bytes` was acknowledged `sample` after it was sent, less the time that the peer held the acknowledgement back.
-    pub(crate) fn on_rtt(
-        &mut self,
-        now: Instant,
-        sample: Duration,
-        smoothed: Duration,
-        bytes: u16,
-    ) {
-        let sample = Sample {
-            took: sample,
+    /// A packet was acknowledged.
+    pub(crate) fn on_rtt(&mut self, now: Instant, round_trip: &RoundTrip) {
+        let &RoundTrip {
+            took,
+            waited,
             smoothed,
             bytes,
+            gathered,
+        } = round_trip;
+        let sample = Sample {
+            took,
+            waited,
+            smoothed,
+            bytes,
+            gathered,
             rate: self.carried.rate_max() as f32,
-            span: self.standing_span(smoothed),
+            span: self.standing_span(smoothed).max(gathered),
             is_steady: !self.is_starting && self.rivalry.drained().is_none(),
             is_clear: self.is_clear(now, smoothed),
             rate_max: self.rate_for_hindsight(now),
