@@ -251,9 +251,8 @@ pub(crate) fn unreachable(url: &ServerUrl, error: ConnectError) -> Failure {
     match error {
         ConnectError::Url(_) => Failure::bad_input(error),
         _ => Failure::failed(format_args!(
-            "{}:{}: {error}{}",
-            url.host(),
-            url.port(),
+            "{}: {error}{}",
+            url.authority(),
             token_hint(&error)
         )),
     }
@@ -276,11 +275,10 @@ const fn token_hint(error: &ConnectError) -> &'static str {
 
 fn introduction(args: &Args, url: &ServerUrl, session: &Session) -> String {
     let mut text = format!(
-        "{} messages of {} bytes to {}:{}, {} a second; {} % shall arrive within {} ms.\n",
+        "{} messages of {} bytes to {}, {} a second; {} % shall arrive within {} ms.\n",
         scoreboard::count(args.messages()),
         args.bytes,
-        url.host(),
-        url.port(),
+        url.authority(),
         args.rate,
         exact_percent(args.on_time),
         millis(args.deadline_ms)

@@ -73,6 +73,11 @@ pub enum ConnectError {
         /// Which of these.
         why: CloseReason,
     },
+    /// Nothing can be sent to the server's address from here: no network, no route, a firewall of this machine.
+    Unsent {
+        /// What the system said.
+        source: io::Error,
+    },
     /// The endpoint holds as many sessions as it may.
     TooManySessions {
         /// How many.
@@ -94,6 +99,10 @@ impl fmt::Display for ConnectError {
                 write!(f, "{host} has no address that this machine can reach")
             }
             Self::Failed { why } => why.fmt(f),
+            Self::Unsent { source } => write!(
+                f,
+                "this machine cannot send to the server ({source}): check its network, routes and firewall"
+            ),
             Self::TooManySessions { limit } => write!(
                 f,
                 "this endpoint already has its {limit} sessions: close some, or raise sessions_max"
@@ -107,7 +116,7 @@ impl std::error::Error for ConnectError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Url(error) => Some(error),
-            Self::Name { source, .. } => Some(source),
+            Self::Name { source, .. } | Self::Unsent { source } => Some(source),
             _ => None,
         }
     }

@@ -44,6 +44,17 @@ impl ServerUrl {
         self.port
     }
 
+    /// Host and port as a URL has them: `game.example:7777`, `[::1]:7777`.
+    #[must_use]
+    pub fn authority(&self) -> String {
+        let Self { host, port, .. } = self;
+        if host.contains(':') {
+            format!("[{host}]:{port}")
+        } else {
+            format!("{host}:{port}")
+        }
+    }
+
     /// The server's public key.
     #[must_use]
     pub const fn key(&self) -> PublicKey {
@@ -53,12 +64,7 @@ impl ServerUrl {
 
 impl fmt::Display for ServerUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { host, port, key } = self;
-        if host.contains(':') {
-            write!(f, "{SCHEME}[{host}]:{port}#{key}")
-        } else {
-            write!(f, "{SCHEME}{host}:{port}#{key}")
-        }
+        write!(f, "{SCHEME}{}#{}", self.authority(), self.key)
     }
 }
 

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use punctual_proto::{Endpoint, Instant, Route};
 
-use super::{Ecn, RecvBatch, SendBatch, SendLimits, Socket};
+use super::{Ecn, RecvBatch, Refusal, SendBatch, SendLimits, Socket};
 use crate::clock::Clock;
 
 /// Messages of one receiving call, each a datagram or several that the kernel joined.
@@ -127,6 +127,11 @@ impl Carrier {
             self.is_blocked = self.socket.send(&mut self.outgoing)?.blocked;
         }
         Ok(())
+    }
+
+    /// What the kernel last refused to send since this was last asked.
+    pub fn take_refusal(&mut self) -> Option<Refusal> {
+        self.outgoing.take_refusal()
     }
 
     /// Whether datagrams wait until the socket is writable.

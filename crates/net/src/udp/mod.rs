@@ -36,7 +36,7 @@ pub use driver::{Driver, DriverError, Turn};
 pub use ecn::Ecn;
 pub use incoming::{Datagram, RecvBatch};
 pub use options::{Backend, BindError, SocketOptions};
-pub use outgoing::{DATAGRAM_MAX, SendBatch, SendLimits, Sent};
+pub use outgoing::{DATAGRAM_MAX, Refusal, SendBatch, SendLimits, Sent};
 pub use poller::{Poller, SocketId, Waker, Woke};
 pub use socket::{BufferSizes, Socket};
 pub use stats::SocketStats;

@@ -1,6 +1,7 @@
 //! Datagrams on their way to the kernel: one arena, filled in place, in which neighbours that look alike become one message.
 
 use std::fmt;
+use std::io;
 use std::net::{IpAddr, SocketAddr};
 
 use super::Ecn;
@@ -47,6 +48,17 @@ pub struct SendBatch {
     messages: Vec<Message>,
     /// Messages before this one have left.
     head: usize,
+    refusal: Option<Refusal>,
+}
+
+/// A datagram that the kernel would not take, and for which there is no other remedy than to drop it.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Refusal {
+    /// Where it was to go.
+    pub to: SocketAddr,
+    /// Why it could not: there is no route, a filter forbids it.
+    pub why: io::Error,
 }
 
 /// Consecutive datagrams that may leave together.
@@ -118,6 +130,7 @@ impl SendBatch {
             committed: 0,
             messages: Vec::with_capacity(limits.datagrams),
             head: 0,
+            refusal: None,
         }
     }
 
@@ -194,6 +207,19 @@ impl SendBatch {
 
     pub(super) fn payload(&self, message: &Message) -> &[u8] {
         &self.arena[message.start..message.start + message.len]
+    }
+
+    /// The first datagram of the first message is given up, since the kernel refused it.
+    pub(super) fn refuse(&mut self, why: io::Error) {
+        if let Some(to) = self.pending().first().map(|message| message.to) {
+            self.refusal = Some(Refusal { to, why });
+        }
+        self.remove(1);
+    }
+
+    /// The latest refusal since this was last asked; one of a datagram that was larger than the link takes is none.
+    pub fn take_refusal(&mut self) -> Option<Refusal> {
+        self.refusal.take()
     }
 
     /// The first `datagrams` of the first message have left or are given up. Returns their bytes.

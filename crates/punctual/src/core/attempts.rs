@@ -8,6 +8,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use punctual_net::udp::Refusal;
 use punctual_proto::{CloseCode, CloseReason, ConnectOptions, Endpoint, Instant, SessionId};
 
 use super::Mailbox;
@@ -42,6 +43,8 @@ struct Attempt {
     /// When the next one is.
     next_at: Instant,
     options: ConnectOptions,
+    /// Addresses that have been tried.
+    tried: usize,
     running: Vec<SessionId>,
 }
 
@@ -60,6 +63,7 @@ impl Attempts {
             addresses,
             next_at: now,
             options,
+            tried: 0,
             running: Vec::new(),
         });
         self.handle_timeout(now, endpoint);
@@ -93,6 +97,7 @@ impl Attempts {
             };
             attempt.next_at = now + STAGGER;
             attempt.options.remote = remote;
+            attempt.tried += 1;
             match endpoint.connect(now, &attempt.options) {
                 Ok(session) => attempt.running.push(session),
                 Err(error) => {
@@ -119,8 +124,14 @@ impl Attempts {
         Some(attempt.answer)
     }
 
-    /// Session `id` has failed: the next address, or the end of the attempt.
-    pub(crate) fn on_failed(&mut self, now: Instant, id: SessionId, why: CloseReason) {
+    /// Session `id` has failed: the next address, or the end of the attempt. `refusal` is what the kernel last would not send.
+    pub(crate) fn on_failed(
+        &mut self,
+        now: Instant,
+        id: SessionId,
+        why: CloseReason,
+        refusal: &mut Option<Refusal>,
+    ) {
         let Some(at) = self.position_of(id) else {
             return;
         };
@@ -129,7 +140,14 @@ impl Attempts {
         attempt.next_at = now;
         if attempt.running.is_empty() && attempt.addresses.is_empty() {
             let attempt = self.all.swap_remove(at);
-            attempt.finish(Err(ConnectError::Failed { why }));
+            // Of several addresses another may have been reached.
+            let remote = attempt.options.remote;
+            let is_its = |refusal: &mut Refusal| attempt.tried == 1 && refusal.to == remote;
+            let unsent = (why == CloseReason::HandshakeTimeout).then(|| refusal.take_if(is_its));
+            attempt.finish(Err(match unsent.flatten() {
+                Some(Refusal { why: source, .. }) => ConnectError::Unsent { source },
+                None => ConnectError::Failed { why },
+            }));
         }
     }
 

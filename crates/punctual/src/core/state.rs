@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use punctual_net::udp::Refusal;
 use punctual_proto::{
     CloseCode, CloseReason, ConnectOptions, Endpoint, Event, Instant, MessageId, SendError,
     SessionId, StreamError,
@@ -45,6 +46,8 @@ pub(crate) struct State {
     rings: Vec<Arc<Mailbox>>,
     receive: Receive,
     engine: Engine,
+    /// What the kernel last would not send.
+    refusal: Option<Refusal>,
     is_stopping: bool,
 }
 
@@ -57,6 +60,7 @@ impl State {
             rings: Vec::new(),
             receive,
             engine,
+            refusal: None,
             is_stopping: false,
         }
     }
@@ -131,6 +135,11 @@ impl State {
 
     pub(super) const fn is_stopping(&self) -> bool {
         self.is_stopping
+    }
+
+    /// The kernel would not send something.
+    pub(super) fn note_refusal(&mut self, refusal: Option<Refusal>) {
+        self.refusal = refusal.or_else(|| self.refusal.take());
     }
 
     pub(super) fn handle_timeout(&mut self, now: Instant) {
@@ -291,7 +300,7 @@ impl State {
                 record.mailbox.lock().on_closed(why, stats, stats_of);
                 ring_later(&mut self.rings, &record.mailbox);
             }
-            None => self.attempts.on_failed(now, id, why),
+            None => (self.attempts).on_failed(now, id, why, &mut self.refusal),
         }
     }
 
@@ -301,6 +310,18 @@ impl State {
         let sessions: Vec<SessionId> = self.records.keys().copied().collect();
         for id in sessions {
             self.endpoint.close(now, id, CloseCode::SHUTDOWN, reason);
+        }
+    }
+
+    /// The protocol's state is not to be trusted any more: everybody who waits is told, and nothing more is asked of it.
+    pub(super) fn abandon(&mut self) {
+        self.is_stopping = true;
+        self.attempts.fail_all();
+        for record in core::mem::take(&mut self.records).into_values() {
+            let code = CloseCode::SHUTDOWN;
+            let why = CloseReason::Local { code };
+            record.mailbox.lock().on_closed(why, None, |_| None);
+            self.rings.push(record.mailbox);
         }
     }
 

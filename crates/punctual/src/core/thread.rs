@@ -1,38 +1,69 @@
 //! The driver thread: waits for datagrams, the clock and the application, and does what follows.
 
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
+use std::thread;
 
 use super::{Core, Machinery, Mailbox};
 
-/// Runs until the core is stopped, or the socket is of no more use.
+/// Runs until the core is stopped, or the socket is of no more use. A panic (a bug here, or in a waker of the application) ends the thread as well:
+/// whoever waits for something of the endpoint is told before.
 pub(crate) fn run(core: &Core, mut machinery: Machinery) {
     let mut rings = Vec::new();
-    let outcome = drive(core, &mut machinery, &mut rings);
-    let failure = outcome.err().map(Arc::new);
-    let reason = match failure {
-        Some(_) => "the socket failed",
-        None => "the endpoint is shutting down",
+    let driven = caught(|| drive(core, &mut machinery, &mut rings));
+    let (failure, panic) = match driven {
+        Ok(outcome) => (outcome.err(), None),
+        Err(panic) => {
+            let failure = io::Error::other("the endpoint's thread panicked");
+            (Some(failure), Some(panic))
+        }
     };
-    // One CLOSE to each peer; who misses it finds out by the idle timeout.
+    let reason = match (&failure, &panic) {
+        (None, _) => "the endpoint is shutting down",
+        (Some(_), None) => "the socket failed",
+        (Some(_), Some(_)) => "the endpoint failed",
+    };
+    let can_send = failure.is_none() || panic.is_some();
+    if caught(|| end_sessions(core, &mut machinery, reason, can_send)).is_err() {
+        core.lock().abandon();
+    }
+    core.lock().take_rings(&mut rings);
+    let failure = failure.map(Arc::new);
+    core.accepts.lock().ended = Some(failure.clone());
+    core.traces.lock().ended = Some(failure);
+    // Each of them is rung, whatever becomes of the ones before.
+    while !rings.is_empty() {
+        let _ = caught(|| ring(&mut rings));
+    }
+    let _ = caught(|| core.accepts.ring());
+    let _ = caught(|| core.traces.ring());
+    if let Some(panic) = panic {
+        resume_unwind(panic);
+    }
+}
+
+/// One CLOSE to each peer; who misses it finds out by the idle timeout.
+fn end_sessions(core: &Core, machinery: &mut Machinery, reason: &str, can_send: bool) {
     let now = core.now();
     let mut state = core.lock();
     state.stop();
     state.close_all(now, reason);
-    while failure.is_none() {
-        let has_more = machinery.carrier.collect(&mut state.endpoint);
-        if machinery.carrier.flush().is_err() || machinery.carrier.is_blocked() || !has_more {
+    let mut has_more = can_send;
+    while has_more {
+        has_more = machinery.carrier.collect(&mut state.endpoint);
+        if machinery.carrier.flush().is_err() || machinery.carrier.is_blocked() {
             break;
         }
     }
     state.dispatch(now, core);
-    state.take_rings(&mut rings);
-    drop(state);
-    ring(&mut rings);
-    core.accepts.lock().ended = Some(failure.clone());
-    core.accepts.ring();
-    core.traces.lock().ended = Some(failure);
-    core.traces.ring();
+}
+
+/// What is behind locks stays usable after a panic: they do not care for poison, and [`State::abandon`] asks nothing of the protocol.
+///
+/// [`State::abandon`]: super::State::abandon
+fn caught<R>(f: impl FnOnce() -> R) -> thread::Result<R> {
+    catch_unwind(AssertUnwindSafe(f))
 }
 
 fn drive(core: &Core, machinery: &mut Machinery, rings: &mut Vec<Arc<Mailbox>>) -> io::Result<()> {
@@ -55,6 +86,7 @@ fn drive(core: &Core, machinery: &mut Machinery, rings: &mut Vec<Arc<Mailbox>>) 
         if state.is_stopping() {
             return Ok(());
         }
+        state.note_refusal(carrier.take_refusal());
         let now = carrier.now();
         carrier.handle_timeout(&mut state.endpoint);
         state.handle_timeout(now);
@@ -88,7 +120,7 @@ fn drive(core: &Core, machinery: &mut Machinery, rings: &mut Vec<Arc<Mailbox>>) 
 }
 
 pub(super) fn ring(rings: &mut Vec<Arc<Mailbox>>) {
-    for mailbox in rings.drain(..) {
+    while let Some(mailbox) = rings.pop() {
         mailbox.ring();
     }
 }

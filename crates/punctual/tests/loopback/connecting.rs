@@ -118,6 +118,18 @@ fn names_and_ipv6_work() {
     assert!(matches!(error, ConnectError::Url(_)), "{error}");
 }
 
+/// A regression: where the kernel would send nothing to a server (no route, a firewall), it was said not to have answered.   Method: the broadcast
+/// address, which a socket needs leave for.
+#[cfg(target_os = "linux")]
+#[test]
+fn what_cannot_be_sent_is_not_blamed_on_the_server() {
+    let key = ServerKey::generate().unwrap().public();
+    let everybody = ServerUrl::new("255.255.255.255", 7777, key);
+    let error = client().connect_blocking(&everybody).unwrap_err();
+    assert!(matches!(error, ConnectError::Unsent { .. }), "{error}");
+    assert!(error.to_string().contains("denied"), "{error}");
+}
+
 /// Goal: endpoints say why they cannot be.   Method: a configuration without sense, an address in use.
 #[test]
 fn endpoints_name_the_cause() {

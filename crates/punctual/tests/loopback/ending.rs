@@ -1,13 +1,16 @@
 //! How sessions and endpoints end, and that every accepted message gets its outcome whatever happens.
 
 use std::collections::BTreeSet;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Wake, Waker};
 use std::thread;
 
 use punctual::{
     CloseCode, CloseReason, ConnectError, Event, MissReason, Outcome, SendError, SendOptions,
 };
 
-use crate::support::{PATIENCE, pair, recv, stream};
+use crate::support::{PATIENCE, Pair, pair, recv, stream};
 
 /// Goal: the peer hears why a session was closed.   Method: close with a code and words of the application's.
 #[test]
@@ -154,4 +157,44 @@ fn the_end_is_told_while_messages_wait() {
     assert!(matches!(theirs, CloseReason::Peer { .. }), "{theirs:?}");
     let taken = std::iter::from_fn(|| pair.theirs.try_recv().ok().flatten());
     assert_eq!(taken.count(), 2000);
+}
+
+/// Wakes as a broken runtime does.
+struct Broken;
+
+impl Wake for Broken {
+    fn wake(self: Arc<Self>) {
+        panic!("expected: a waker panics");
+    }
+}
+
+/// A regression: when the thread of an endpoint panicked, as a waker of the application can make it, whoever waited for anything else of the endpoint
+/// waited for good. Method: two sessions, one of which is awaited with such a waker.
+#[test]
+fn a_panic_of_the_thread_ends_what_waits_for_it() {
+    let Pair {
+        server,
+        client,
+        theirs,
+        ours,
+    } = pair();
+    let url = server.url("127.0.0.1").unwrap();
+    let other = client.connect_blocking(&url).unwrap();
+    let waker = Waker::from(Arc::new(Broken));
+    let mut awaited = pin!(ours.recv());
+    let first = awaited.as_mut().poll(&mut Context::from_waker(&waker));
+    assert!(first.is_pending());
+    stream(&theirs)
+        .send(b"hello", SendOptions::default())
+        .unwrap();
+    let error = other.recv_timeout(PATIENCE).unwrap_err();
+    assert_eq!(
+        error.why,
+        CloseReason::Local {
+            code: CloseCode::SHUTDOWN
+        }
+    );
+    assert!(matches!(theirs.closed_blocking(), CloseReason::Peer { .. }));
+    let again = client.connect_blocking(&url);
+    assert!(matches!(again, Err(ConnectError::EndpointClosed)));
 }

@@ -78,14 +78,13 @@ impl Portable {
                 Err(_) if together > 1 => {
                     batch.front_mut().expect("just looked at").split = Split::Yes;
                 }
-                Err(error) => {
-                    let counter = if is_too_large(&error) {
-                        &mut tally.too_large
-                    } else {
-                        &mut tally.refused
-                    };
-                    *counter += 1;
+                Err(error) if is_too_large(&error) => {
+                    tally.too_large += 1;
                     batch.remove(1);
+                }
+                Err(error) => {
+                    tally.refused += 1;
+                    batch.refuse(error);
                 }
             }
         }

@@ -25,7 +25,7 @@ enum Remedy {
     /// The first message or datagram has been dealt with: go on.
     Continue,
     /// The socket is of no more use.
-    GiveUp,
+    GiveUp(io::Error),
 }
 
 impl Linux {
@@ -42,13 +42,13 @@ impl Linux {
             tally.send_syscalls += 1;
             match submit(socket, &mut frames.headers, count) {
                 Ok(taken) => self.on_taken(taken, together, batch, tally),
-                Err(error) => match on_error(&error, together, batch, tally) {
+                Err(error) => match on_error(error, together, batch, tally) {
                     Remedy::Wait => {
                         tally.blocked += 1;
                         return Ok(true);
                     }
                     Remedy::Retry | Remedy::Continue => {}
-                    Remedy::GiveUp => return Err(error),
+                    Remedy::GiveUp(error) => return Err(error),
                 },
             }
         }
@@ -86,22 +86,24 @@ impl Linux {
 
 /// The kernel refused the first frame with `error`.
 fn on_error(
-    error: &io::Error,
+    error: io::Error,
     together: bool,
     batch: &mut SendBatch,
     tally: &mut SocketStats,
 ) -> Remedy {
     let Some(code) = error.raw_os_error() else {
-        return Remedy::GiveUp;
+        return Remedy::GiveUp(error);
     };
     match code {
         libc::EAGAIN => return Remedy::Wait,
         libc::EINTR => return Remedy::Retry,
-        libc::EBADF | libc::ENOTSOCK | libc::EFAULT | libc::ENOMEM => return Remedy::GiveUp,
+        libc::EBADF | libc::ENOTSOCK | libc::EFAULT | libc::ENOMEM => {
+            return Remedy::GiveUp(error);
+        }
         _ => {}
     }
     let Some(front) = batch.front_mut() else {
-        return Remedy::GiveUp;
+        return Remedy::GiveUp(error);
     };
     if together && front.is_coalesced() {
         // Splitting is done by the network device or on its behalf, and where that fails the kernel says EIO or EINVAL, at
@@ -112,12 +114,13 @@ fn on_error(
         };
         return Remedy::Continue;
     }
-    let counter = match code {
-        libc::EMSGSIZE => &mut tally.too_large,
-        _ => &mut tally.refused,
-    };
-    *counter += 1;
-    batch.remove(1);
+    if code == libc::EMSGSIZE {
+        tally.too_large += 1;
+        batch.remove(1);
+    } else {
+        tally.refused += 1;
+        batch.refuse(error);
+    }
     Remedy::Continue
 }
 

@@ -23,7 +23,7 @@ fn batch() -> SendBatch {
 }
 
 fn refuse(code: i32, together: bool, batch: &mut SendBatch, tally: &mut SocketStats) -> Remedy {
-    on_error(&io::Error::from_raw_os_error(code), together, batch, tally)
+    on_error(io::Error::from_raw_os_error(code), together, batch, tally)
 }
 
 fn frames(batch: &SendBatch, together: bool) -> usize {
@@ -66,6 +66,10 @@ fn offload_is_not_blamed_for_a_bad_peer() {
     }
     backend.on_taken(1, true, &mut batch, &mut tally);
     assert_eq!((tally.refused, tally.datagrams_sent), (3, 1));
+    let refusal = batch.take_refusal().expect("the last of them");
+    assert_eq!(refusal.to.port(), 1);
+    assert_eq!(refusal.why.raw_os_error(), Some(libc::EINVAL));
+    assert!(batch.take_refusal().is_none(), "told once");
     assert!(backend.segmentation.load(Ordering::Relaxed));
 }
 
@@ -94,6 +98,6 @@ fn partial_progress_leaves_the_rest_in_order() {
 fn a_broken_socket_is_given_up() {
     let (mut batch, mut tally) = (batch(), SocketStats::default());
     let remedy = refuse(libc::EBADF, true, &mut batch, &mut tally);
-    assert!(matches!(remedy, Remedy::GiveUp));
+    assert!(matches!(remedy, Remedy::GiveUp(_)));
     assert_eq!(batch.len(), 4);
 }
