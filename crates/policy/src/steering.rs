@@ -71,20 +71,29 @@ const LEAST: f32 = -1.39;
 /// down, symbols do not help.
 const SYMBOLS_MAX: f32 = 16.0;
 
-/// How far what is expected may be wrong for want of losses to learn from.
+/// How far what is expected may be wrong for want of losses to learn from: because of where the level of loss lies, or because of which level it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Doubt {
-    /// Standard deviation of the misses that are expected, as a share of them.
+    /// Standard deviation of the misses that are expected, as a share of them: of both together ..
     pub deviation: f32,
-    /// Messages since which it has been learned: so long one error lasts.
-    pub messages: f32,
+    /// .. and of where the level lies alone.
+    pub lasting: f32,
+    /// Messages since which that has been learned: so long one such error lasts.
+    pub learned_for: f32,
+    /// Messages after which it is known which level it is, or which it was: so long an error of that lasts.
+    pub passes_after: f32,
 }
 
 impl Doubt {
-    /// Misses too many that it explains: at least 0.
-    fn misses(self, miss_target: f32) -> f32 {
+    /// Misses that one error explains which makes so much too many of them, or too few, as a share of the target: at least 0. An excess beyond what may last
+    /// passes, or is none of chance.
+    fn misses(self, excess: f32, miss_target: f32) -> f32 {
+        let excess = excess.abs();
+        let too_much = beyond_doubt(excess, DOUBTED * self.lasting);
+        let may_last = 1.0 - too_much / excess.max(f32::MIN_POSITIVE);
+        let lasting = may_last * self.lasting * self.learned_for;
         // (No number where nothing is in doubt for ever.)
-        (DOUBTED * self.deviation * self.messages * miss_target).max(0.0)
+        (DOUBTED * (lasting + self.deviation * self.passes_after) * miss_target).max(0.0)
     }
 }
 
@@ -196,7 +205,7 @@ impl Steering {
         let of_nothing = of_nothing.map_or(f32::INFINITY, |plain| plain * exactly.max(1.0));
         let excess = excess_of((miss * correction).min(of_nothing), aimed_at);
         let doubted = self.doubted(doubt.deviation, correction, is_plain, miss_target);
-        let (each, forgivable) = (stands_for * miss_target, doubt.misses(miss_target));
+        let (each, forgivable) = (stands_for * miss_target, doubt.misses(excess, miss_target));
         let excess = self.paid_for(excess, doubted, each, forgivable);
         let hurry = self.hurry(excess);
         let step = hurry * STEP.max(FIRST_STEP / libm::sqrtf(self.messages as f32));
@@ -223,8 +232,8 @@ impl Steering {
         unseen * (DOUBTED * doubt).min(DOUBTED_MAX)
     }
 
-    /// What moves the price of an excess of which so much may be doubt. What does not is forgiven, an excess of one being `each` misses, up to
-    /// `most` of them; and set off where as little is expected to miss too seldom. (A loss that is not known well is found too high at one time and too
+    /// What moves the price of an excess of which so much may be doubt. What does not is forgiven, an excess of one being `each` misses, while these
+    /// are no more than `most`; and set off where as little is expected to miss too seldom. (A loss that is not known well is found too high at one time and too
     /// low at another. And between two decisions an excess of a tenth for ever would be a tenth too many misses.)
     fn paid_for(&mut self, excess: f32, doubted: f32, each: f32, most: f32) -> f32 {
         let beyond = if excess > 0.0 {
@@ -232,8 +241,8 @@ impl Steering {
         } else {
             -beyond_doubt(-excess, doubted)
         };
-        let before = self.forgiven.min(most);
-        self.forgiven = (before + each * (excess - beyond)).clamp(0.0, most);
+        let before = self.forgiven;
+        self.forgiven = (before + each * (excess - beyond)).clamp(0.0, most.max(before));
         if self.forgiven == before {
             // (Of a target of nothing, nothing is forgiven.)
             excess

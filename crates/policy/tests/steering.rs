@@ -16,14 +16,18 @@ use support::{Random, steered};
 /// What is expected is what is.
 const SURE: Doubt = Doubt {
     deviation: 0.0,
-    messages: 0.0,
+    lasting: 0.0,
+    learned_for: 0.0,
+    passes_after: 0.0,
 };
 
 /// What is expected may be wrong by so much, however long it has been learned.
 fn for_ever(deviation: f32) -> Doubt {
     Doubt {
         deviation,
-        messages: f32::INFINITY,
+        lasting: deviation,
+        learned_for: f32::INFINITY,
+        passes_after: 0.0,
     }
 }
 
@@ -270,13 +274,31 @@ fn what_is_forgiven_is_not_forgiven_for_ever() {
     let policy = steered(1e-3);
     let doubt = Doubt {
         deviation: 0.07,
-        messages: 20_000.0,
+        lasting: 0.07,
+        learned_for: 20_000.0,
+        passes_after: 0.0,
     };
     let miss = |priced: &Situation| f64::from(policy.miss_at_price(priced).expect("tables"));
     let expected = means(&policy, Situation::first(1, 2, 0.2), doubt, 70_000, miss);
     // Of seventy misses 2.8 may be forgiven, once.
     assert!((0.000_98..0.001_05).contains(&expected[0]), "{expected:?}");
     assert!((0.000_99..0.001_01).contains(&expected[2]), "{expected:?}");
+}
+
+/// A regression: what it is in doubt for a while was forgiven for as long as what may last. One repair symbol misses 18 % too often at 2 %, k = 2; two seldom:
+/// 0.112 % late for 0.1 after 20,000 messages and 50,000 more, with nothing to excuse it but that it was not known for half a minute which level of loss it was.
+#[test]
+fn what_may_not_last_is_forgiven_for_a_while() {
+    let policy = steered(1e-3);
+    let doubt = Doubt {
+        deviation: 0.25,
+        lasting: 0.05,
+        learned_for: 60_000.0,
+        passes_after: 1_000.0,
+    };
+    let miss = |priced: &Situation| f64::from(policy.miss_at_price(priced).expect("tables"));
+    let expected = means(&policy, Situation::first(2, 1, 0.02), doubt, 70_000, miss);
+    assert!((0.000_99..0.001_03).contains(&expected[0]), "{expected:?}");
 }
 
 /// A mixture of two decisions, one of which misses ten times as often, drawn anew for each message by a share that falls as the price rises.

@@ -31,6 +31,8 @@ const UNSURE_MAX: f32 = 2.0;
 /// Losses that where a level lies is known by before any was met at it: they are 0.8 octaves apart, so that it is off by a sixth. (Deciding by the
 /// mean, 0.112 % were late for 0.1 in the seconds after a step from 0.1 to 10 %.)
 const PLACED: f32 = 40.0;
+/// Losses after which it is known which level the path was at, mostly.
+const TELLING: f32 = 40.0;
 /// Not to know which level the path is at is a doubt up to this deviation of what is expected: it is known well enough to doubt it.
 const UNSETTLED_MAX: f32 = 0.45;
 /// Higher powers than this are as good as this.
@@ -158,15 +160,15 @@ impl LossLevel {
     /// lies between two, the estimate wanders from one to the other and back.)
     pub(crate) fn doubt(&self, miss_target: f32, rounds: u16, source_symbols: u8) -> Doubt {
         let (mean, losses) = (self.mean(), self.losses_met().max(1.0));
-        let power = power_in_rounds(miss_target, mean, rounds, source_symbols);
-        let power = power.whole as f32;
-        let placed = power / libm::sqrtf(losses);
+        let power = power_in_rounds(miss_target, mean, rounds, source_symbols).in_mean;
+        let lasting = power / libm::sqrtf(losses);
         let both = power * libm::sqrtf(1.0 / losses + self.variance(mean));
-        let deviation = both.min(placed.max(UNSETTLED_MAX));
+        let messages_for = |losses| losses / (mean * f32::from(source_symbols.max(1)));
         Doubt {
-            deviation,
-            // Where the level lies is wrong for so long, which it is only for a while.
-            messages: losses / (mean * f32::from(source_symbols.max(1))) * (placed / deviation),
+            deviation: both.min(lasting.max(UNSETTLED_MAX)),
+            lasting,
+            learned_for: messages_for(losses),
+            passes_after: messages_for(TELLING),
         }
     }
 

@@ -82,11 +82,13 @@ fn which_level_it_is_is_in_doubt_but_not_for_long() {
     let (sure, between) = (is_at(&mut level, [1.0, 0.0]), is_at(&mut level, [0.5, 0.5]));
     assert!(sure.deviation < 0.035, "{sure:?}");
     assert!((0.2..0.4).contains(&between.deviation), "{between:?}");
-    // What is forgiven of it is no more than where a level lies makes wrong.
-    let losses = |doubt: Doubt, mean: f32| doubt.deviation * doubt.messages * mean;
+    // What lasts of it is where a level lies, which all losses have told.
+    let losses = |doubt: Doubt, mean: f32| doubt.lasting * doubt.learned_for * mean;
     let (at_one, at_both) = (losses(sure, LOSS[place]), losses(between, level.mean()));
     assert!((at_one - 1000.0_f32.sqrt()).abs() < 1.0, "{at_one}");
     assert!((at_both - 2000.0_f32.sqrt()).abs() < 1.0, "{at_both}");
+    // The rest is known before long.
+    assert!(between.passes_after * level.mean() < 41.0);
 }
 
 /// 20 minutes of a packet every 40 ms, after 13 minutes.
