@@ -78,7 +78,7 @@ fn carried(rtt: Duration, bits_per_second: u64, is_client: bool, frame: Duration
     duo.received.len() as f64 * MESSAGE.len() as f64 * 8.0 / (10.0 * bits_per_second as f64)
 }
 
-/// What an answer waits for until a loop looks at it was taken for a queue: uploads at 30 frames a second got a tenth to a half of 4 Mbit/s.
+/// What an answer waits for until a loop looks at it was taken for a queue: uploads at 30 frames a second got a sixth to a half of 4 Mbit/s.
 #[test]
 fn the_frames_of_who_sends_are_no_queue() {
     for rtt in [20, 30, 40, 60, 80, 100] {

@@ -1,6 +1,6 @@
 //! What of the time until a packet is answered for is the path's, and what is a loop's, on either side, that looks at its network once a frame.
 //!
-//! (Where all of it was the path's, a download to a game at 60 frames a second got half of what its path carries, and an upload from one at 30 a tenth: a small
+//! (Where all of it was the path's, a download to a game at 60 frames a second got half of what its path carries, and an upload from one at 30 a sixth: a small
 //! window has left before the frame is over, and what was left of the frame passed for a queue.)
 
 use core::time::Duration;

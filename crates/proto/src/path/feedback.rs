@@ -9,7 +9,8 @@ use super::Loss;
 const TOGETHER: Duration = Duration::from_millis(1);
 /// Pairs of packets over which it is averaged how often one acknowledgement names both.
 const PAIRS: f32 = 32.0;
-/// Acknowledgements over which more than they gathered before is believed, and over which less is. (Sixteen for both: a download to 30 frames a second got up to a third less.)
+/// Acknowledgements over which more than they gathered before is believed, and over which less is. (Sixteen for both: a download to 30 frames a
+/// second got up to a third less.)
 const MORE_ANSWERS: f32 = 4.0;
 const LESS_ANSWERS: f32 = 16.0;
 /// No loop looks more seldom than ten times a second; what is answered together over longer is an outage's.

@@ -134,7 +134,7 @@ impl Session {
     fn flight_max(&self, now: Instant, deficit: u8) -> u16 {
         let darkness = &self.liveness.darkness;
         if darkness.is_silent(now, self.path.round_time()) {
-            u16::from(deficit).min(FLIGHT_MAX)
+            deficit.into()
         } else {
             FLIGHT_MAX
         }
