@@ -4,13 +4,14 @@ mod support;
 
 use std::time::Duration;
 
-use punctual_lab::channel::{DelayModel, LossModel, PathSpec};
+use punctual_lab::channel::{DelayModel, LossModel, PathSpec, RateSpec};
 use punctual_lab::simulate::{SimulateOptions, simulate};
 use punctual_lab::stats::jain;
 use punctual_lab::trace::{PathOptions, Trace};
 use punctual_lab::world::LinkSpec;
+use punctual_proto::SendOptions;
 use support::bulk::{Bulk, gained, sec};
-use support::{ms, path};
+use support::{Duo, ms, path};
 
 fn plain(rtt: Duration) -> PathSpec {
     path(rtt, |_| {})
@@ -272,5 +273,32 @@ fn downloads_share_evenly() {
             }
             assert!(mean >= 0.9, "{ours} at {products}: {mean}");
         }
+    }
+}
+
+/// A download that has a slow and short path for itself cannot make room by parts of a packet, took its own queue for others' and filled it: 129 to 523 ms. Where a window
+/// twice as large gets no more, nobody else is there.
+#[test]
+fn alone_on_a_slow_path_nobody_is_competed_with() {
+    static MESSAGE: [u8; 50_000] = [7; 50_000];
+    for (mbit, rtt) in [(1, 30), (1, 40), (2, 20), (4, 10), (8, 5)] {
+        let slow = path(ms(rtt), |channel| {
+            channel.rate = Some(RateSpec::constant(mbit * 1_000_000, 1_000_000));
+        });
+        let mut duo = Duo::connect(1, &slow);
+        let (client, session) = (duo.client, duo.at_client);
+        for _ in 0..2000 {
+            // What is refused, for want of room, is not sent.
+            let _ = duo
+                .world
+                .send(client, session, &MESSAGE, SendOptions::default());
+            duo.run(ms(10));
+        }
+        let now = duo.world.local_time(client);
+        let report = duo.world.endpoint(client).path_report(now, session);
+        let queue = report.unwrap().one_way_delay - ms(rtt) / 2;
+        assert!(queue < ms(120), "{queue:?} at {mbit} Mbit/s and {rtt} ms");
+        let used = duo.received.len() as u64 * 50_000 * 8 / 20;
+        assert!(used > mbit * 850_000, "{used} bit/s of {mbit} Mbit/s");
     }
 }

@@ -351,9 +351,10 @@ impl Congestion {
             return;
         }
         let was_draining = self.rivalry.drained().is_some();
+        let (rate, is_thin) = (self.carried.rate(), self.is_thin());
         if self
             .rivalry
-            .on_rtt(now, self.window, &self.delays, self.is_thin())
+            .on_rtt(now, (self.window, rate), &self.delays, is_thin)
         {
             // Room that was made for nobody ends no start.
             self.is_starting &= !self.rivalry.is_on();

@@ -32,6 +32,11 @@ const LOOK: (u32, f64) = (3, 0.65);
 const BEAT: Duration = Duration::from_secs(5);
 /// How long after a beat a session still joins.
 const BEAT_LENGTH: Duration = Duration::from_millis(300);
+/// A window that is so many times as large as before competing ..
+const GROWN: f64 = 2.0;
+/// .. gets more than so many times as much, if others get less for it. Else room is made at once: perhaps the queue was ours, and of so few packets that no part of
+/// one empties it. (Alone at 1 Mbit/s and 30 ms a download filled half a second of queue, until the next beat found that nobody was there.)
+const GETS_MORE: f64 = 1.1;
 /// How long a flow competes, at least, before it makes room.
 const INTERVAL: Duration = Duration::from_millis(7500);
 /// A queue below this share of its largest falls: others make room.
@@ -51,6 +56,9 @@ pub(super) struct Rivalry {
     /// Until when room is made, and the window meanwhile, in bytes.
     drains_until: Option<Instant>,
     drained: f32,
+    /// The window before room was made to see whether to compete, and what came back then: bytes, and bytes a second. No window has [grown](GROWN) from an
+    /// infinite one: once in a competition is enough.
+    before: (f32, f32),
     /// Room is made to see the least round trip.
     is_look: bool,
     /// Cuts in this competition, up to [`CUTS`], and when there were last so many.
@@ -91,7 +99,7 @@ impl Rivalry {
         self.empty_at >= at
     }
 
-    /// A round trip was seen: whether competition, or making room, began or ended with it.
+    /// A round trip was seen, with this window in bytes and so many bytes a second coming back: whether competition, or making room, began or ended with it.
     ///
     /// A thin session has its share, and fills no queue. It makes no room to find out why the path is slow or whether it has become another (ten packets for
     /// three round trips left a live stream late for seconds where a satellite had handed over to a farther one), and what the path itself varies by is no
@@ -99,7 +107,7 @@ impl Rivalry {
     pub(super) fn on_rtt(
         &mut self,
         now: Instant,
-        window: f64,
+        (window, rate): (f64, f64),
         delays: &Delays,
         is_thin: bool,
     ) -> bool {
@@ -137,13 +145,23 @@ impl Rivalry {
         let share = delays.least_us() / delays.standing_us();
         if self.is_on {
             let falls = delays.queue_us() < FALLING * range;
-            if now.since(self.drained_at) >= INTERVAL && (is_beat || falls) {
+            let is_due = now.since(self.drained_at) >= INTERVAL && (is_beat || falls);
+            if is_due || self.grows_for_nothing(window, rate) {
+                self.before = (f32::INFINITY, 0.0);
                 self.begin_drain(now, LATER.0, LATER.1 * share * window, delays);
             }
         } else if !is_thin {
+            self.before = (window as f32, rate as f32);
             self.look_for_others(now, is_beat, share * window, delays);
         }
         false
+    }
+
+    /// Whether the window has grown by [`GROWN`] since it competes, with nothing lost, and gets no more for it.
+    fn grows_for_nothing(&self, window: f64, rate: f64) -> bool {
+        let (window_then, rate_then) = self.before;
+        let has_grown = self.cuts == 0 && window > GROWN * f64::from(window_then);
+        has_grown && rate < GETS_MORE * f64::from(rate_then)
     }
 
     /// Makes room for the least round trip to be seen again, or to see whether it is others who keep the queue from emptying, if it is time; `carried` goes
