@@ -353,7 +353,7 @@ impl State<'_> {
     }
 
     /// Probability of a miss where losses come in bursts. Mostly a burst takes the first flight, lasts for all rounds but the last, and
-    /// spoils the last flight, which is spread; or a good moment loses a symbol, and what follows is as without bursts.
+    /// spoils the last flight, which is spread; or a good moment loses a symbol, and what follows is as without bursts but for the last flight.
     fn miss_in_bursts(&self, rounds: u16, wait: Duration) -> f64 {
         let situation = self.situation;
         let task = self.last_flight();
@@ -376,9 +376,26 @@ impl State<'_> {
         let outlasted = task.first_bad
             * chance::power(stays_bad, between - 1)
             * found::miss(&last, situation.draw);
-        let without = self.miss(rounds, u16::from(situation.deficit));
+        let without = self.miss(rounds, u16::from(situation.deficit)) * self.last_over_table(&last);
         let lost_alone = (1.0 - bad) * lost_when_good / task.loss.max(f64::MIN_POSITIVE);
-        outlasted + lost_alone * without
+        outlasted + lost_alone * without.min(1.0)
+    }
+
+    /// How often a last flight misses after a loss in a good moment, as a multiple of what the tables expect. What leaves is what is best after any loss,
+    /// burst or not, as it is spread; the tables have their own price for a second symbol. (Between the two prices half as many misses were expected
+    /// as came: 0.126 % were late for 0.1 with bursts of 5 ms, 5 % of loss, two rounds and k = 1.) Mostly it is one symbol that is missing. O(symbols).
+    fn last_over_table(&self, last: &Task) -> f64 {
+        let of_one = Task {
+            deficit: 1,
+            ..*last
+        };
+        let leaves = found::best(&of_one, self.situation.draw);
+        let after_good = Task {
+            first_bad: last.burst.moments(last.loss).0,
+            ..of_one
+        };
+        let misses = after_good.miss_of(leaves.symbols, leaves.together, leaves.spacing);
+        misses / self.miss(1, 1).max(f64::MIN_POSITIVE)
     }
 
     /// Probability of a miss with all of the rounds left, where what is sent again is lost more often. O(deficit).
