@@ -72,6 +72,16 @@ impl Block {
         u16::from(self.symbols.deficit()) <= self.unaccounted
     }
 
+    /// Nothing more of it is sent. It waits for the answers to what was, which come by then.
+    pub(crate) fn expire(&mut self, answered_by: Instant) {
+        self.drop_at = None;
+        let flight = &mut self.flight;
+        flight.wait_no_longer();
+        let was_patient = core::mem::take(&mut flight.patience).is_zero();
+        let ends = flight.round_ends.filter(|_| was_patient);
+        flight.round_ends = Some(ends.map_or(answered_by, |ends| ends.min(answered_by)));
+    }
+
     /// Whether every symbol of the round was sent and is accounted for, and no backoff holds the next one.
     pub(crate) const fn is_round_over(&self) -> bool {
         self.unaccounted == 0

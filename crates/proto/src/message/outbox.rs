@@ -18,8 +18,17 @@ pub(crate) enum Fate {
     Superseded,
     /// The same, with the outcome `Cancelled`.
     Cancelled,
+    /// The same, with the outcome `Dropped`: its deadline is over.
+    Expired,
     /// No message of the application's: it takes the place of one that an ordered stream will not have.
     Void,
+}
+
+impl Fate {
+    /// Whether it can still be taken back, or have its place taken.
+    pub(crate) const fn is_open(self) -> bool {
+        matches!(self, Self::Going | Self::Expired)
+    }
 }
 
 /// What of a message is not in blocks yet.

@@ -1,6 +1,9 @@
 //! Messages taken back before they were seen to arrive: cancelled, superseded, given up. What is queued goes; what is on its way is
 //! not repaired any more; the peer is told not to wait; and every message gets its outcome.
 
+use alloc::vec::Vec;
+use core::time::Duration;
+
 use super::cut::{block_entry, encode};
 use super::{Event, Run, Session, Shared, State};
 use crate::limits::{ABANDON_MAX, BLOCK_WINDOW, SEND_QUEUE_MAX};
@@ -24,7 +27,7 @@ impl Session {
             self.traffic
                 .outbox
                 .message(*slot)
-                .is_some_and(|message| message.fate == Fate::Going)
+                .is_some_and(|message| message.fate.is_open())
         });
         let Some(slot) = slot else {
             return Cancel::TooLate;
@@ -125,7 +128,7 @@ impl Session {
         let Some(message) = self.traffic.outbox.message(slot) else {
             return true;
         };
-        if message.fate != Fate::Going {
+        if !message.fate.is_open() {
             return false;
         }
         let may_arrive = message.is_all_cut();
@@ -191,13 +194,49 @@ impl Session {
         }
     }
 
+    /// The deadline of a message has passed that is not to be delivered late: nothing more of it is sent. What is on its way may have arrived in time, so the answer, or its
+    /// round's end, says what became of it. (What waits for an ordered message waits no longer than it must: its outcome comes at once.)
+    pub(super) fn expire(&mut self, now: Instant, slot: u32, shared: &mut Shared<'_>) {
+        let may_have_arrived = (self.traffic.outbox.message(slot)).is_some_and(|message| {
+            let is_under_way = |number: &u64| {
+                let block = self.traffic.outbox.block(*number);
+                block.is_some_and(Block::may_complete)
+            };
+            message.delivery != Delivery::ReliableOrdered
+                && message.is_all_cut()
+                && message.live_blocks().iter().all(is_under_way)
+        });
+        if !may_have_arrived {
+            self.drop_late(now, slot, shared);
+            return;
+        }
+        let answered_by = self.round_end(now, 0, Duration::ZERO);
+        for number in self
+            .traffic
+            .outbox
+            .message(slot)
+            .map_or_else(Vec::new, OutgoingMessage::live_blocks)
+        {
+            self.unschedule_block(number);
+            if let Some(block) = self.traffic.outbox.block_mut(number) {
+                block.expire(answered_by);
+            }
+            self.arm(number);
+        }
+        if let Some(message) = self.traffic.outbox.message_mut(slot)
+            && message.fate == Fate::Going
+        {
+            message.fate = Fate::Expired;
+        }
+    }
+
     /// A message's own time is over, and it was not to be delivered late.
     pub(super) fn drop_late(&mut self, now: Instant, slot: u32, shared: &mut Shared<'_>) {
         let Some(message) = self.traffic.outbox.message(slot) else {
             return;
         };
         let outcome = match message.fate {
-            Fate::Going | Fate::Void => Outcome::Dropped {
+            Fate::Going | Fate::Void | Fate::Expired => Outcome::Dropped {
                 why: self.miss_reason(now, slot),
             },
             fate => outcome_of(message, fate),
@@ -427,7 +466,7 @@ impl Session {
 fn outcome_of(message: &OutgoingMessage, fate: Fate) -> Outcome {
     match fate {
         Fate::Superseded => Outcome::Superseded,
-        _ => Outcome::Cancelled {
+        Fate::Going | Fate::Void | Fate::Expired | Fate::Cancelled => Outcome::Cancelled {
             sent: message.course.first_sent_at.is_some(),
         },
     }

@@ -132,7 +132,7 @@ impl Session {
         }
         let slot = block.message;
         if block.drop_at.is_some_and(|drop_at| now >= drop_at) {
-            self.drop_late(now, slot, shared);
+            self.expire(now, slot, shared);
         } else if let Some(resumes_at) = block.flight.resumes_at {
             if now >= resumes_at {
                 block.flight.resumes_at = None;
@@ -155,7 +155,7 @@ impl Session {
             .message(slot)
             .and_then(OutgoingMessage::drop_at);
         if drop_at.is_some_and(|drop_at| now >= drop_at) {
-            self.drop_late(now, slot, shared);
+            self.expire(now, slot, shared);
         } else {
             self.arm_queued(now, slot);
         }
