@@ -240,6 +240,16 @@ impl Congestion {
         (libm::ceil(trips) - 1.0).clamp(0.0, 1e6) as u32
     }
 
+    /// What stands in the queue.
+    pub(crate) fn standing_queue(&self) -> Duration {
+        let queue_us = if self.delays.is_known() {
+            self.delays.queue_us()
+        } else {
+            0.0
+        };
+        Duration::from_micros(queue_us as u64)
+    }
+
     /// Bytes a second at which packets leave; `smoothed` round trip.
     pub(crate) fn pacing_rate(&self, smoothed: Duration) -> f64 {
         let rtt = if self.delays.is_known() {
