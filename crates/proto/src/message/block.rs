@@ -73,7 +73,7 @@ impl Block {
     }
 
     /// Nothing more of it is sent. It waits for the answers to what was, which come by then.
-    pub(crate) fn expire(&mut self, answered_by: Instant) {
+    pub(crate) fn send_no_more(&mut self, answered_by: Instant) {
         self.drop_at = None;
         let flight = &mut self.flight;
         flight.wait_no_longer();

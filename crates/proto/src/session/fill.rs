@@ -223,10 +223,11 @@ impl Session {
         let Some(message) = self.traffic.outbox.message(slot) else {
             return false;
         };
+        if message.delivery == Delivery::ReliableOrdered || message.course.is_too_late {
+            return false;
+        }
         let takes = self.arrives_after(entry, message.drop_at().is_some());
-        let is_in_time = message.is_in_time(now + takes);
-        if is_in_time || message.delivery == Delivery::ReliableOrdered || message.course.is_too_late
-        {
+        if message.is_in_time(now + takes) {
             return false;
         }
         let mut blocks = message.live_blocks();
@@ -251,10 +252,11 @@ impl Session {
     /// How long the last of an entry takes to arrive, at least; of what has not begun and is of no use late, behind what stands in the queue. (Who sends a little more than
     /// the path carries had all messages wait until they could just not be in time any more: 1 % were.)
     fn arrives_after(&self, entry: &Entry, is_dropped: bool) -> Duration {
+        let least = self.path.owd.min();
         if entry.is_begun || !is_dropped || matches!(entry.item, Item::Block(_)) {
-            return self.path.owd.min();
+            return least;
         }
-        self.path.owd.min()
+        least
             + self.path.congestion.standing_queue()
             + self.path.time_to_send(entry.needed_bytes.into())
     }

@@ -1,7 +1,6 @@
 //! Messages taken back before they were seen to arrive: cancelled, superseded, given up. What is queued goes; what is on its way is
 //! not repaired any more; the peer is told not to wait; and every message gets its outcome.
 
-use alloc::vec::Vec;
 use core::time::Duration;
 
 use super::cut::{block_entry, encode};
@@ -34,7 +33,7 @@ impl Session {
         };
         // What was taken for lost may still arrive.
         let has_left = self.has_left(slot);
-        let result = if self.retire(slot, Fate::Cancelled, shared) && !has_left {
+        let result = if self.retire(now, slot, Fate::Cancelled, shared) && !has_left {
             Cancel::Dropped
         } else {
             Cancel::InFlight
@@ -67,7 +66,7 @@ impl Session {
     ) {
         let streams = &self.traffic.streams;
         if let Some(slot) = streams.get(stream).and_then(|stream| stream.newest_of(key)) {
-            self.retire(slot, Fate::Superseded, shared);
+            self.retire(now, slot, Fate::Superseded, shared);
             self.after_outcome(now, shared);
         }
     }
@@ -82,10 +81,10 @@ impl Session {
         }
         let (stream, id) = (message.stream, message.id);
         while let Some(older) = self.queued_before(stream, id) {
-            self.retire(older, Fate::Superseded, shared);
+            self.retire(now, older, Fate::Superseded, shared);
         }
         while let Some(older) = self.unfilled_before(stream, id) {
-            self.retire(older, Fate::Superseded, shared);
+            self.retire(now, older, Fate::Superseded, shared);
         }
         // Those on their way are not repaired any more; one is enough to look at, the others were told by it.
         let last = self
@@ -94,7 +93,7 @@ impl Session {
             .get_mut(stream)
             .and_then(|stream| stream.newest_of(0));
         if let Some(last) = last.filter(|last| *last != slot) {
-            self.retire(last, Fate::Superseded, shared);
+            self.retire(now, last, Fate::Superseded, shared);
         }
         if let Some(stream) = self.traffic.streams.get_mut(stream) {
             stream.set_newest(0, slot);
@@ -124,7 +123,7 @@ impl Session {
 
     /// Nothing more of a message is sent. `true` when it has its outcome with that; otherwise it may still arrive with what is
     /// on its way.
-    fn retire(&mut self, slot: u32, fate: Fate, shared: &mut Shared<'_>) -> bool {
+    fn retire(&mut self, now: Instant, slot: u32, fate: Fate, shared: &mut Shared<'_>) -> bool {
         let Some(message) = self.traffic.outbox.message(slot) else {
             return true;
         };
@@ -140,12 +139,17 @@ impl Session {
                 .is_some_and(Block::may_complete)
         };
         if !may_arrive || !numbers.iter().all(is_under_way) {
-            let outcome = outcome_of(message, fate);
+            let outcome = self.outcome_of(now, slot, fate);
             self.give_up_message(slot, outcome, shared);
             return true;
         }
+        let answered_by = self.round_end(now, 0, Duration::ZERO);
         for number in numbers {
             self.unschedule_block(number);
+            if let Some(block) = self.traffic.outbox.block_mut(number) {
+                block.send_no_more(answered_by);
+            }
+            self.arm(number);
         }
         if let Some(message) = self.traffic.outbox.message_mut(slot) {
             message.fate = fate;
@@ -197,36 +201,11 @@ impl Session {
     /// The deadline of a message has passed that is not to be delivered late: nothing more of it is sent. What is on its way may have arrived in time, so the answer, or its
     /// round's end, says what became of it. (What waits for an ordered message waits no longer than it must: its outcome comes at once.)
     pub(super) fn expire(&mut self, now: Instant, slot: u32, shared: &mut Shared<'_>) {
-        let may_have_arrived = (self.traffic.outbox.message(slot)).is_some_and(|message| {
-            let is_under_way = |number: &u64| {
-                let block = self.traffic.outbox.block(*number);
-                block.is_some_and(Block::may_complete)
-            };
-            message.delivery != Delivery::ReliableOrdered
-                && message.is_all_cut()
-                && message.live_blocks().iter().all(is_under_way)
-        });
-        if !may_have_arrived {
+        let message = self.traffic.outbox.message(slot);
+        if message.is_some_and(|message| message.delivery == Delivery::ReliableOrdered) {
             self.drop_late(now, slot, shared);
-            return;
-        }
-        let answered_by = self.round_end(now, 0, Duration::ZERO);
-        for number in self
-            .traffic
-            .outbox
-            .message(slot)
-            .map_or_else(Vec::new, OutgoingMessage::live_blocks)
-        {
-            self.unschedule_block(number);
-            if let Some(block) = self.traffic.outbox.block_mut(number) {
-                block.expire(answered_by);
-            }
-            self.arm(number);
-        }
-        if let Some(message) = self.traffic.outbox.message_mut(slot)
-            && message.fate == Fate::Going
-        {
-            message.fate = Fate::Expired;
+        } else if self.retire(now, slot, Fate::Expired, shared) {
+            self.after_outcome(now, shared);
         }
     }
 
@@ -235,14 +214,23 @@ impl Session {
         let Some(message) = self.traffic.outbox.message(slot) else {
             return;
         };
-        let outcome = match message.fate {
+        let outcome = self.outcome_of(now, slot, message.fate);
+        self.give_up_message(slot, outcome, shared);
+        self.after_outcome(now, shared);
+    }
+
+    /// The outcome of a message with this fate that did not arrive.
+    fn outcome_of(&self, now: Instant, slot: u32, fate: Fate) -> Outcome {
+        let message = self.traffic.outbox.message(slot);
+        match fate {
+            Fate::Superseded => Outcome::Superseded,
+            Fate::Cancelled => Outcome::Cancelled {
+                sent: message.is_some_and(|message| message.course.first_sent_at.is_some()),
+            },
             Fate::Going | Fate::Void | Fate::Expired => Outcome::Dropped {
                 why: self.miss_reason(now, slot),
             },
-            fate => outcome_of(message, fate),
-        };
-        self.give_up_message(slot, outcome, shared);
-        self.after_outcome(now, shared);
+        }
     }
 
     /// The flight of a message that is not repaired is over, and it was not complete.
@@ -460,14 +448,5 @@ impl Session {
             self.traffic.was_full = false;
             self.traffic.events.push(Event::Writable);
         }
-    }
-}
-
-fn outcome_of(message: &OutgoingMessage, fate: Fate) -> Outcome {
-    match fate {
-        Fate::Superseded => Outcome::Superseded,
-        Fate::Going | Fate::Void | Fate::Expired | Fate::Cancelled => Outcome::Cancelled {
-            sent: message.course.first_sent_at.is_some(),
-        },
     }
 }

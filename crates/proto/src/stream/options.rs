@@ -206,7 +206,8 @@ pub enum WhenLate {
     /// Go on until it is delivered, and report it late. (On unreliable streams messages are dropped all the same.)
     #[default]
     Deliver,
-    /// Stop: it is of no use any more. The outcome comes when what had left is answered for: it may have arrived in time.
+    /// Stop: it is of no use any more. The outcome comes when what had left is answered for, since it may have arrived in time; at once on an ordered
+    /// stream, which waits for it.
     Drop,
 }
 

@@ -345,7 +345,7 @@ impl Delays {
         (self.least_us() / START_QUEUE_DIVISOR).clamp(least_us, most_us)
     }
 
-    /// What stands in the queue.
+    /// What stands in the queue; 0 before it is known.
     pub(super) fn queue_us(&self) -> f64 {
         (self.standing_us() - self.least_us()).max(0.0)
     }

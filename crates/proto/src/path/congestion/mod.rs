@@ -20,6 +20,7 @@ mod hindsight;
 mod recovery;
 mod rivalry;
 mod silence;
+mod waits;
 
 #[cfg(test)]
 mod tests;
@@ -34,6 +35,7 @@ use gap::Gap;
 use recovery::Recovery;
 use rivalry::Rivalry;
 use silence::Silence;
+use waits::{THIN, Waits};
 
 use super::RoundTrip;
 use crate::limits::{LARGE_BYTES_MAX, MTU_MIN};
@@ -48,11 +50,6 @@ const MINIMUM: f64 = 2.0 * PACKET;
 /// While nothing comes back: a packet each quarter of a round trip, of what is to be sent anyway. So the end of a silence is noticed an eighth
 /// of one later than it could be; with kMinimumWindow, two packets at once, it was half of one.
 const PROBES: f64 = 4.0 * PACKET;
-/// A session for which no more waits than this is limited by its application: a game's, behind what an outage left. A download has more.
-const THIN: f64 = 2.0 * INITIAL;
-/// The same of what has or had a deadline, in seconds at the most that has come back lately, and beyond what a gap has left. A live stream makes
-/// what it makes, and a radio's jump of some tens of milliseconds leaves more than twenty packets of a fast one waiting.
-const THIN_LIVE: f64 = 0.05;
 /// While room is made, at least one packet of the largest size is under way.
 const ONE: f64 = 1500.0;
 /// Windows a round trip at which packets leave: enough to double, as Copa has it where the application limits what leaves, enough to rise,
@@ -72,17 +69,6 @@ const START_LEFT: f64 = 0.8;
 const CONSERVATIVE_GROWTH_DIVISOR: f64 = 4.0;
 /// The least window that is looked back on: 16 packets.
 const HINDSIGHT_LEAST: f64 = 16.0 * PACKET;
-
-/// What waits to be sent, redundancy aside.
-#[derive(Clone, Copy, PartialEq)]
-enum Waits {
-    Nothing,
-    /// The application limits the session, which is thin, as while nothing waits.
-    Little,
-    /// What a live stream makes, and something holds up.
-    Live,
-    Download,
-}
 
 pub(crate) struct Congestion {
     window: f64,
@@ -195,7 +181,7 @@ impl Congestion {
     }
 
     fn is_thin(&self) -> bool {
-        matches!(self.waits, Waits::Nothing | Waits::Little)
+        self.waits.is_thin()
     }
 
     /// Whether a queue may grow faster than the round time learns: a download's own.
@@ -242,12 +228,7 @@ impl Congestion {
 
     /// What stands in the queue.
     pub(crate) fn standing_queue(&self) -> Duration {
-        let queue_us = if self.delays.is_known() {
-            self.delays.queue_us()
-        } else {
-            0.0
-        };
-        Duration::from_micros(queue_us as u64)
+        Duration::from_micros(self.delays.queue_us() as u64)
     }
 
     /// Bytes a second at which packets leave; `smoothed` round trip.
@@ -291,17 +272,12 @@ impl Congestion {
         let is_awaited = self.in_flight > 0 && self.delays.is_known();
         self.gap
             .look(now, is_awaited.then(|| self.longest_without_queue()));
-        let live = THIN_LIVE + self.gap.leaves(now).as_secs_f64();
-        let live_max = THIN.max(self.carried.rate_max() * live);
-        self.waits = if bytes == 0 {
-            Waits::Nothing
-        } else if bytes.saturating_sub(of_live) as f64 > THIN {
-            Waits::Download
-        } else if bytes as f64 > live_max {
-            Waits::Live
-        } else {
-            Waits::Little
-        };
+        self.waits = Waits::of(
+            bytes,
+            of_live,
+            self.carried.rate_max(),
+            self.gap.leaves(now),
+        );
     }
 
     /// Something waits to be sent and may not go yet.
@@ -364,7 +340,7 @@ impl Congestion {
         let (rate, is_thin) = (self.carried.rate(), self.is_thin());
         if self
             .rivalry
-            .on_rtt(now, (self.window, rate), &self.delays, is_thin)
+            .on_rtt(now, self.window, rate, &self.delays, is_thin)
         {
             // Room that was made for nobody ends no start.
             self.is_starting &= !self.rivalry.is_on();

@@ -107,7 +107,8 @@ impl Rivalry {
     pub(super) fn on_rtt(
         &mut self,
         now: Instant,
-        (window, rate): (f64, f64),
+        window: f64,
+        rate: f64,
         delays: &Delays,
         is_thin: bool,
     ) -> bool {
