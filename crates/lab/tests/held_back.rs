@@ -252,22 +252,31 @@ fn what_is_too_late_makes_way() {
 }
 
 /// Repair symbols that waited for the window went before the first symbols of the next messages, and made those late (found by `punctual lab
-/// compare-policies` over recorded Wi-Fi: of 25,000 messages 40 late with half the redundancy, 193 with more).
+/// compare-policies` over recorded Wi-Fi: of 25,000 messages 40 late with half the redundancy, 193 with more). And while something late waited behind them they took the
+/// room that is for what is needed while a queue stands, and kept it standing: 1.7 and 3.4 % late on average of these paths.
 #[test]
 fn what_is_only_needed_if_others_are_lost_makes_way() {
-    // 0.4 Mbit/s of messages and three times as much for repair, where 1 Mbit/s goes.
-    let narrow = path(ms(60), |channel| {
-        channel.rate = Some(RateSpec::constant(1_000_000, 15_000));
-    });
-    let options = SimulateOptions {
-        sessions: 1,
-        messages: 2000,
-        interval: ms(20),
-        message_bytes: 1000,
-        symbols: Some(1),
-        policies: vec![PolicyKind::Fixed(3)],
-        ..SimulateOptions::new(narrow, ms(120))
-    };
-    let late = late_share(&options);
-    assert!(late < 0.02, "{late}");
+    for queue in [15_000, 30_000] {
+        let mut late = Vec::new();
+        for kilobits in [900, 950, 1000, 1050, 1100] {
+            for rtt in [50, 55, 60, 65] {
+                // 0.4 Mbit/s of messages and three times as much for repair.
+                let narrow = path(ms(rtt), |channel| {
+                    channel.rate = Some(RateSpec::constant(kilobits * 1000, queue));
+                });
+                let options = SimulateOptions {
+                    sessions: 1,
+                    messages: 2000,
+                    interval: ms(20),
+                    message_bytes: 1000,
+                    symbols: Some(1),
+                    policies: vec![PolicyKind::Fixed(3)],
+                    ..SimulateOptions::new(narrow, ms(120))
+                };
+                late.push(late_share(&options));
+            }
+        }
+        let mean = late.iter().sum::<f64>() / late.len() as f64;
+        assert!(mean < 0.013, "{mean}: {late:?}");
+    }
 }

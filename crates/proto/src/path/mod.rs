@@ -193,16 +193,8 @@ impl Path {
         self.owd.share_within(time_left)
     }
 
-    /// Whether a packet of `bytes` may leave now, and if not because of pacing, when. `waiting` bytes are to be sent, `live` of them of
-    /// messages with a deadline.
-    pub(crate) fn may_send(
-        &mut self,
-        now: Instant,
-        bytes: usize,
-        waiting: u64,
-        live: u64,
-    ) -> Result<(), Blocked> {
-        self.congestion.set_waiting(now, waiting, live);
+    /// Whether a packet of `bytes` may leave now, and if not because of pacing, when.
+    pub(crate) fn may_send(&mut self, now: Instant, bytes: usize) -> Result<(), Blocked> {
         if !self.congestion.may_send(bytes) {
             self.congestion.on_held_back(now);
             return Err(Blocked::Window);

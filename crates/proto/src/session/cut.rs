@@ -238,11 +238,10 @@ impl Session {
         let loss = self.path.loss.upper_bound();
         let miss = options.miss_target();
         let policy = shared.config.policies.policy(miss);
-        // Without a deadline there is no redundancy, and the fewest symbols are the cheapest.
-        let forced = match time_left {
-            None => options.source_symbols.or(Some(1)),
-            Some(_) => options.source_symbols,
-        };
+        // Without a deadline there is no redundancy, and where too much waits the less of it the better: the fewest symbols are the cheapest.
+        let is_cheapest = time_left.is_none() || self.is_budget_short(now, options);
+        let fewest = is_cheapest.then_some(1);
+        let forced = options.source_symbols.or(fewest);
         let cut = self.traffic.split.single_block(
             block_len,
             self.path.mtu.current(),

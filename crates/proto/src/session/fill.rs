@@ -110,7 +110,7 @@ impl Session {
     /// Whether anything of an entry may leave now.
     fn is_sendable(&self, entry: &Entry) -> bool {
         match entry.item {
-            Item::Block(_) => true,
+            Item::Block(_) => entry.needed_bytes > 0 || !self.traffic.holds_redundancy,
             Item::Message(slot) => self.may_cut(slot) && self.may_supersede(entry, slot),
         }
     }
@@ -226,7 +226,7 @@ impl Session {
         if message.delivery == Delivery::ReliableOrdered || message.course.is_too_late {
             return false;
         }
-        let takes = self.arrives_after(entry, message.drop_at().is_some());
+        let takes = self.arrives_after(entry, message.options.within);
         if message.is_in_time(now + takes) {
             return false;
         }
@@ -249,23 +249,31 @@ impl Session {
         true
     }
 
-    /// How long the last of an entry takes to arrive, at least; of what has not begun and is of no use late, behind what stands in the queue. (Who sends a little more than
-    /// the path carries had all messages wait until they could just not be in time any more: 1 % were.)
-    fn arrives_after(&self, entry: &Entry, is_dropped: bool) -> Duration {
+    /// How long the last of an entry takes to arrive, at least; of what has not begun, behind the longest queue of late. (Who sends a little more than the path carries had
+    /// all messages wait until they could just not be in time any more: 1 % were.) Where that is longer than the messages have from the beginning none could be in time
+    /// for it, and it may be a radio's delay.
+    fn arrives_after(&self, entry: &Entry, within: Option<Duration>) -> Duration {
         let least = self.path.owd.min();
-        if entry.is_begun || !is_dropped || matches!(entry.item, Item::Block(_)) {
+        if entry.is_begun || matches!(entry.item, Item::Block(_)) {
             return least;
         }
-        least
-            + self.path.congestion.standing_queue()
-            + self.path.time_to_send(entry.needed_bytes.into())
+        let behind = least
+            + self.path.congestion.longest_queue()
+            + self.path.time_to_send(entry.needed_bytes.into());
+        if within.is_some_and(|within| behind > within) {
+            least
+        } else {
+            behind
+        }
     }
 
     fn fits(&self, entry: &Entry, packet: u64, picks: &Picks, room: Room) -> bool {
         let outbox = &self.traffic.outbox;
         match entry.item {
             Item::Block(number) => outbox.block(number).is_some_and(|block| {
-                block.last_packet != packet && picks.fits_into(block.symbols.symbol_len(), room)
+                block.last_packet != packet
+                    && picks.fits_into(block.symbols.symbol_len(), room)
+                    && self.is_sendable(entry)
             }),
             Item::Message(_) => {
                 let least = (entry.bytes as usize + Preamble::LEN_MAX).min(room.symbol_max);

@@ -260,6 +260,8 @@ struct Traffic {
     timers: BinaryHeap<Reverse<(Instant, Due)>>,
     /// Share of the messages with a deadline, lately, that the window or the pacer held back.
     held_share: f32,
+    /// There is room for what is needed even if nothing is lost, and for no redundancy.
+    holds_redundancy: bool,
     /// Symbols could leave if the endpoint had room for them on its way out.
     awaits_budget: bool,
     /// When the pacer lets the next packet go, if one waits.

@@ -155,11 +155,15 @@ impl Session {
             self.traffic.paced_until = Some(until);
             return false;
         }
+        let (waiting, live) = self.traffic.schedule.needed_bytes();
+        let packet_len = self.path.mtu.current();
+        let congestion = &mut self.path.congestion;
+        congestion.set_waiting(now, waiting, live);
+        self.traffic.holds_redundancy = congestion.has_room_for_needed_only(packet_len);
         let Some(size) = self.first_packet_len() else {
             return false;
         };
-        let (waiting, live) = self.traffic.schedule.needed_bytes();
-        match self.path.may_send(now, size, waiting, live) {
+        match self.path.may_send(now, size) {
             Ok(()) => {
                 self.traffic.awaits_budget = !has_budget;
                 has_budget

@@ -19,6 +19,7 @@ mod gap;
 mod hindsight;
 mod recovery;
 mod rivalry;
+mod room;
 mod silence;
 mod waits;
 
@@ -35,7 +36,7 @@ use gap::Gap;
 use recovery::Recovery;
 use rivalry::Rivalry;
 use silence::Silence;
-use waits::{THIN, Waits};
+use waits::Waits;
 
 use super::RoundTrip;
 use crate::limits::{LARGE_BYTES_MAX, MTU_MIN};
@@ -117,64 +118,6 @@ impl Default for Congestion {
 }
 
 impl Congestion {
-    /// Bytes that may be under way.
-    pub(crate) fn window(&self) -> u64 {
-        if self.is_silent() {
-            // Room that is being made is of no use to others then.
-            return self.window as u64;
-        }
-        let window = self.rivalry.drained();
-        let window = window.map_or(self.window, |drained| drained.max(ONE));
-        self.or_thin(window) as u64
-    }
-
-    /// So many bytes, or what a thin session may have under way in any case, or a live stream that something has held up: a window that a jitter closes sends so
-    /// little that nothing ever tells otherwise, and all of the stream was late from there on.
-    fn or_thin(&self, window: f64) -> f64 {
-        if self.is_thin() {
-            window.max(self.least_when_thin())
-        } else if self.waits == Waits::Live && self.may_have_least() {
-            window.max(self.carried_without_queue(Duration::ZERO).min(THIN))
-        } else {
-            window
-        }
-    }
-
-    /// Whether nobody else fills the queue, no room is made, and the path is known.
-    fn may_have_least(&self) -> bool {
-        !self.rivalry.is_on() && self.rivalry.drained().is_none() && self.delays.is_known()
-    }
-
-    /// What has been sent lately and seen arrive, over a round trip as long as a path's own delay makes it, and so much longer.
-    fn carried_without_queue(&self, longer: Duration) -> f64 {
-        let spans = self.longest_without_queue() + longer;
-        self.carried.rate_max() * spans.as_secs_f64()
-    }
-
-    /// What has to be under way for the window to be filled. (It was once the window by itself: a thin session that had more under way than that
-    /// let it fall to nothing with the path's delay, and was held back for seconds when a gap left a backlog.)
-    fn filled_from(&self) -> f64 {
-        self.or_thin(self.window)
-    }
-
-    /// What a session may always have under way while its application limits it: ten packets, and, unless others fill the queue or room is
-    /// made, what it has sent lately and seen arrive, over a round trip as long as a path's own delay makes it. The application's bursts
-    /// and a delay that wanders would else be taken for a queue. What is needed may take the present round trip, whatever makes it as long, up to
-    /// [`THIN`]: so little is no download, and redundancy has to wait meanwhile.
-    fn least_when_thin(&self) -> f64 {
-        if !self.may_have_least() {
-            return INITIAL;
-        }
-        let least = self
-            .carried_without_queue(self.gap.allowance())
-            .max(INITIAL);
-        if self.waits == Waits::Nothing {
-            return least;
-        }
-        let stands = self.carried.rate_max() * self.delays.standing_us() / 1e6;
-        least.max(stands.min(THIN))
-    }
-
     /// A round trip as long as a path's own delay makes it.
     fn longest_without_queue(&self) -> Duration {
         Duration::from_micros((self.delays.least_us() + WANDER_MAX_US) as u64)
@@ -193,15 +136,6 @@ impl Congestion {
     #[cfg(test)]
     pub(crate) const fn in_flight(&self) -> u64 {
         self.in_flight
-    }
-
-    pub(crate) fn may_send(&self, bytes: usize) -> bool {
-        let before = if self.is_silent() {
-            self.silence.before()
-        } else {
-            0
-        };
-        self.in_flight.saturating_sub(before) + bytes as u64 <= self.window()
     }
 
     /// Whether only probes leave. A thin session goes on through a short gap.
@@ -226,9 +160,10 @@ impl Congestion {
         (libm::ceil(trips) - 1.0).clamp(0.0, 1e6) as u32
     }
 
-    /// What stands in the queue.
-    pub(crate) fn standing_queue(&self) -> Duration {
-        Duration::from_micros(self.delays.queue_us() as u64)
+    /// The longest that what left in the last round trips waited in a queue.
+    pub(crate) fn longest_queue(&self) -> Duration {
+        let queue_us = self.delays.largest_us() - self.delays.least_us();
+        Duration::from_micros(queue_us.max(0.0) as u64)
     }
 
     /// Bytes a second at which packets leave; `smoothed` round trip.
