@@ -9,8 +9,8 @@ use punctual_lab::channel::PathSpec;
 use punctual_lab::world::World;
 use punctual_proto::wire::{ConnectionId, HandshakePacket, Hello};
 use punctual_proto::{
-    Cancel, CloseReason, Delivery, MessageId, SendError, SendOptions, StreamConfig, StreamError,
-    StreamId, limits,
+    Cancel, CloseReason, ConnectOptions, Delivery, Ecn, Endpoint, Instant, MessageId, SendError,
+    SendOptions, StreamConfig, StreamError, StreamId, limits,
 };
 use support::{Duo, key, ms, path, server_config};
 
@@ -76,6 +76,52 @@ fn state_before_address_validation_is_bounded() {
         1,
         "the genuine client only"
     );
+}
+
+/// Handshakes that a client at this address gets half open, cookies and all, of so many that it begins; it never shows that it has the ACCEPT.
+fn half_open(server: &mut Endpoint, now: Instant, from: SocketAddr, wanted: usize) -> usize {
+    let mut client = Endpoint::new(support::client_config(), [from.port() as u8; 32]);
+    let options = ConnectOptions {
+        remote: "10.0.0.2:1".parse().unwrap(),
+        server_key: key().public(),
+        token: None,
+    };
+    let before = server.sessions();
+    let (mut hello, mut answer) = ([0; 2048], [0; 2048]);
+    for _ in 0..wanted {
+        client.connect(now, &options).expect("there is room");
+        while let Some(sent) = client.poll_transmit(now, &mut hello) {
+            server.handle_datagram(now, from, Ecn::NotEct, &mut hello[..sent.len]);
+            while let Some(sent) = server.poll_transmit(now, &mut answer) {
+                let answer = &mut answer[..sent.len];
+                if matches!(
+                    HandshakePacket::decode(answer),
+                    Ok(HandshakePacket::Retry(_))
+                ) {
+                    client.handle_datagram(now, options.remote, Ecn::NotEct, answer);
+                }
+            }
+        }
+    }
+    server.sessions() - before
+}
+
+/// A regression: two addresses that receive what is sent to them had all places of those who are half-way in, 2,048 each, for 820 HELLOs a second; everybody
+/// else was told that the server is full.
+#[test]
+fn a_few_addresses_do_not_take_all_places() {
+    for addresses in [1, 2, 3, 8] {
+        let mut server = Endpoint::new(server_config(), [9; 32]);
+        let now = Instant::from_nanos(1_000_000_000);
+        let taken = (0..addresses).map(|number| {
+            let from = SocketAddr::from(([192, 0, 2, number], 1000 + u16::from(number)));
+            half_open(&mut server, now, from, 2500)
+        });
+        let taken: Vec<usize> = taken.collect();
+        let from = SocketAddr::from(([198, 51, 100, 1], 999));
+        let got_in = half_open(&mut server, now, from, 100);
+        assert_eq!(got_in, 100, "{taken:?}");
+    }
 }
 
 /// A first message that does not open is refused by a packet smaller than itself, and leaves nothing.

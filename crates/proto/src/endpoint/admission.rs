@@ -12,9 +12,7 @@ use core::net::{IpAddr, SocketAddr};
 use super::routing::Slot;
 use super::{Ecn, Endpoint, Route, Transmit};
 use crate::handshake::{Admission, Parameters, read_hello};
-use crate::limits::{
-    HALF_OPEN_MAX, HALF_OPEN_PER_ADDRESS, HALF_OPEN_PER_VALIDATED_ADDRESS, HALF_OPEN_TIME,
-};
+use crate::limits::{HALF_OPEN_MAX, HALF_OPEN_PART_OF_FREE, HALF_OPEN_PER_ADDRESS, HALF_OPEN_TIME};
 use crate::session::{Role, Session};
 use crate::time::Instant;
 use crate::wire::{ConnectionId, HandshakePacket, Hello, Refusal, Refuse, Retry};
@@ -256,7 +254,8 @@ impl Endpoint {
             );
             return false;
         }
-        if open >= HALF_OPEN_MAX || of_address >= HALF_OPEN_PER_VALIDATED_ADDRESS {
+        let free = HALF_OPEN_MAX.saturating_sub(open);
+        if of_address >= free.div_ceil(HALF_OPEN_PART_OF_FREE) {
             self.refuse(route, hello.source, Refusal::Full);
             return false;
         }
