@@ -50,8 +50,10 @@ pub const EVENTS_MAX: usize = 4096;
 pub const SENT_PACKETS_MAX: usize = 16 * 1024;
 /// Packet numbers below the newest that can still be told apart from a replay.
 pub const REPLAY_WINDOW: u64 = 1024;
-/// Ranges in an acknowledgement.
-pub const ACK_RANGES_MAX: usize = 12;
+/// Ranges in an acknowledgement: what arrives within a frame of a loop that looks once a frame may have many gaps.
+pub const ACK_RANGES_MAX: usize = 64;
+/// Of these, so many are named whether or not all in them has been named before.
+pub const ACK_RANGES_REPEATED: usize = 12;
 /// Symbol frames that share one packet.
 pub const SYMBOLS_PER_PACKET_MAX: usize = 32;
 /// ABANDON frames in one packet; more are an error.

@@ -1,6 +1,6 @@
 //! Packet numbers received: the replay window and the acknowledgement ranges are one bitmap of 1,024 numbers.
 
-use crate::limits::REPLAY_WINDOW;
+use crate::limits::{ACK_RANGES_REPEATED, REPLAY_WINDOW};
 use crate::wire::AckRanges;
 
 const WORDS: usize = REPLAY_WINDOW as usize / 64;
@@ -14,6 +14,9 @@ pub(crate) struct Received {
     next: u64,
     /// Bit n % 1024 tells whether n was received, for the 1,024 numbers below `next`.
     bits: [u64; WORDS],
+    /// The least number that was received since the last acknowledgement, and between that and the one before, which may be lost.
+    unnamed_from: Option<u64>,
+    named_from: Option<u64>,
 }
 
 /// What a newly received number settled about the incoming direction.
@@ -72,7 +75,8 @@ impl Received {
         settled
     }
 
-    const fn insert(&mut self, number: u64) {
+    fn insert(&mut self, number: u64) {
+        self.unnamed_from = Some(self.unnamed_from.unwrap_or(number).min(number));
         self.bits[(number / 64) as usize % WORDS] |= 1 << (number % 64);
     }
 
@@ -87,7 +91,12 @@ impl Received {
         self.next = next;
     }
 
-    /// The newest runs of numbers received, as many as an acknowledgement holds.
+    /// An acknowledgement leaves.
+    pub(crate) const fn on_named(&mut self) {
+        self.named_from = self.unnamed_from.take();
+    }
+
+    /// The newest runs of numbers received: so many as are repeated, and all that has arrived since the last acknowledgement, as far as one holds it.
     pub(crate) fn ranges(&self) -> AckRanges {
         let mut ranges = AckRanges::default();
         let floor = self.next.saturating_sub(REPLAY_WINDOW);
@@ -98,7 +107,11 @@ impl Received {
                 break;
             }
             let first = last - self.run(last, floor, true);
-            if !ranges.push(first, last - 1) {
+            let mut wanted = self.unnamed_from.iter().chain(&self.named_from);
+            let is_known = wanted.all(|from| last <= *from);
+            if is_known && ranges.runs().len() >= ACK_RANGES_REPEATED
+                || !ranges.push(first, last - 1)
+            {
                 break;
             }
             above = first;
@@ -171,7 +184,14 @@ mod tests {
                     }
                 }
                 runs.truncate(crate::limits::ACK_RANGES_MAX);
-                assert_eq!(received.ranges().runs(), runs);
+                assert!(runs.starts_with(received.ranges().runs()));
+                let named = received.ranges().runs().len();
+                assert!(named >= runs.len().min(ACK_RANGES_REPEATED));
+                if random(4) == 0 {
+                    received.on_named();
+                    received.on_named();
+                    assert!(received.ranges().runs().len() <= ACK_RANGES_REPEATED);
+                }
             }
         }
     }

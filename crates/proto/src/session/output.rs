@@ -221,6 +221,7 @@ impl Session {
                 .encode(writer);
             }
             self.ack.on_sent(now);
+            self.received.on_named();
         }
         if core::mem::take(&mut self.control.ping) {
             Frame::Ping.encode(writer);

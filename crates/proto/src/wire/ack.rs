@@ -5,10 +5,19 @@ use super::bytes::{Reader, Writer};
 use crate::limits::ACK_RANGES_MAX;
 
 /// Up to [`ACK_RANGES_MAX`] runs of packet numbers, newest first, each `first..=last`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AckRanges {
     runs: [(u64, u64); ACK_RANGES_MAX],
     len: usize,
+}
+
+impl Default for AckRanges {
+    fn default() -> Self {
+        Self {
+            runs: [(0, 0); ACK_RANGES_MAX],
+            len: 0,
+        }
+    }
 }
 
 impl AckRanges {
