@@ -3,13 +3,15 @@
 mod support;
 
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use punctual_lab::channel::{LossModel, PathSpec, RateSpec, RttSplit};
 use punctual_lab::simulate::{SimulateOptions, simulate};
 use punctual_lab::stats::Summary;
 use punctual_lab::world::{HostId, LabAead, Moment, World};
+use punctual_proto::crypto::{Aead, AeadKey, Algorithm, OpenError};
+use punctual_proto::wire::{Frame, Header, Kind, TAG_LEN, Writer, classify};
 use punctual_proto::{
     CloseCode, CloseReason, ConnectOptions, Delivery, Ecn, Endpoint, EndpointConfig, Event,
     Instant, SendError, SendOptions, SessionId, StreamConfig, StreamId, Uplink,
@@ -425,4 +427,112 @@ fn the_end_of_a_session_is_told_to_who_takes_no_messages() {
     assert_eq!(duo.closed.iter().filter(at_server).count(), 1);
     assert_eq!(duo.received.len(), 100);
     assert_eq!(duo.world.endpoint(server).sessions(), 0);
+}
+
+/// Tells the key that a side seals with, and the nonce of its first packet.
+#[derive(Clone, Default)]
+struct TellingAead(Arc<Mutex<Option<(Algorithm, Vec<u8>, [u8; 12])>>>);
+
+struct TellingKey(TellingAead, Algorithm, Vec<u8>);
+
+impl Aead for TellingAead {
+    fn key(&self, algorithm: Algorithm, key: &[u8]) -> Box<dyn AeadKey> {
+        Box::new(TellingKey(self.clone(), algorithm, key.to_vec()))
+    }
+
+    fn preferred(&self) -> Algorithm {
+        LabAead.preferred()
+    }
+}
+
+impl AeadKey for TellingKey {
+    fn seal(&self, nonce: [u8; 12], header: &[u8], buffer: &mut [u8]) -> [u8; 16] {
+        let Self(TellingAead(told), algorithm, key) = self;
+        told.lock()
+            .unwrap()
+            .get_or_insert_with(|| (*algorithm, key.clone(), nonce));
+        LabAead.key(*algorithm, key).seal(nonce, header, buffer)
+    }
+
+    fn open(&self, nonce: [u8; 12], header: &[u8], buffer: &mut [u8]) -> Result<usize, OpenError> {
+        LabAead.key(self.1, &self.2).open(nonce, header, buffer)
+    }
+}
+
+/// A regression: a session that had used up its key (a peer asks for eight million acknowledgements, and acknowledges none) sends nothing more, but wanted to be woken
+/// for what it would have sent, at a time in the past, again and again.
+#[test]
+fn who_has_used_up_its_key_sleeps() {
+    let mut server = Endpoint::new(server_config(), [9; 32]);
+    let telling = TellingAead::default();
+    let client = EndpointConfig {
+        aead: Arc::new(telling.clone()),
+        ..client_config()
+    };
+    let mut client = Endpoint::new(client, [1; 32]);
+    let [at_client, at_server]: [SocketAddr; 2] =
+        ["10.0.0.1:1", "10.0.0.2:1"].map(|at| at.parse().unwrap());
+    let mut now = Instant::from_nanos(1_000_000_000);
+    let options = ConnectOptions {
+        remote: at_server,
+        server_key: key().public(),
+        token: None,
+    };
+    client.connect(now, &options).expect("there is room");
+    let (mut buffer, mut first) = ([0; 2048], None);
+    while first.is_none() {
+        while let Some(sent) = client.poll_transmit(now, &mut buffer) {
+            let datagram = &mut buffer[..sent.len];
+            if classify(datagram) == Kind::Protected {
+                first = first.or(Header::decode(datagram).ok());
+            }
+            server.handle_datagram(now, at_client, Ecn::Ect0, datagram);
+        }
+        while let Some(sent) = server.poll_transmit(now, &mut buffer) {
+            client.handle_datagram(now, at_server, Ecn::Ect0, &mut buffer[..sent.len]);
+        }
+    }
+    let (algorithm, key, iv) = telling.0.lock().unwrap().clone().expect("it has sealed");
+    let (key, to) = (LabAead.key(algorithm, &key), first.unwrap().destination);
+    let mut ask = |server: &mut Endpoint, now: Instant, number: u64, from: SocketAddr| {
+        let mut datagram = [0; 60];
+        let mut writer = Writer::new(&mut datagram[..60 - TAG_LEN]);
+        Header::for_number(to, false, number, number.checked_sub(1)).encode(&mut writer);
+        let header = writer.len();
+        Frame::Ping.encode(&mut writer);
+        let mut nonce = iv;
+        for (byte, part) in nonce[4..].iter_mut().zip(number.to_be_bytes()) {
+            *byte ^= part;
+        }
+        let (head, content) = datagram.split_at_mut(header);
+        let (content, tag) = content.split_at_mut(60 - TAG_LEN - header);
+        tag.copy_from_slice(&key.seal(nonce, head, content));
+        server.handle_datagram(now, from, Ecn::Ect0, &mut datagram);
+        let mut answers = 0;
+        while server.poll_transmit(now, &mut buffer).is_some() {
+            answers += 1;
+        }
+        answers
+    };
+    let mut asked = 100;
+    let mut silent = 0;
+    while silent < 100 {
+        asked += 1;
+        now = now + Duration::from_micros(20);
+        if server.poll_timeout().is_some_and(|at| at <= now) {
+            server.handle_timeout(now);
+        }
+        let answers = ask(&mut server, now, asked, at_client);
+        silent = if answers == 0 { silent + 1 } else { 0 };
+        assert!(asked < 9 << 20, "it is not stopped");
+    }
+    ask(&mut server, now, asked + 1, "10.0.0.3:1".parse().unwrap());
+    for _ in 0..3 {
+        now = now + Duration::from_micros(20);
+        server.handle_timeout(now);
+        while server.poll_transmit(now, &mut [0; 2048]).is_some() {}
+        while server.poll_event().is_some() {}
+    }
+    let next = server.poll_timeout().expect("it is idle at last");
+    assert!(next > now, "{next:?} {now:?} after {asked}");
 }

@@ -70,7 +70,7 @@ impl Session {
     }
 
     /// Whether nothing may leave at all, before more is known of what has left.
-    fn is_stopped(&self) -> bool {
+    pub(super) fn is_stopped(&self) -> bool {
         let is_key_spent = self.sent.next_number() - self.keys.first_number >= KEY_PACKETS_MAX;
         self.sent.is_full() || is_key_spent
     }

@@ -24,7 +24,7 @@ impl Session {
         let idle = self.idle_at();
         let keep_alive = self.keep_alive_at();
         let block = self.traffic.timers.peek().map(|entry| entry.0.0);
-        let may_send = !self.sent.is_full();
+        let may_send = !self.is_stopped();
         let validation = (self.validation.as_ref()).map(|validation| validation.next_at(may_send));
         let probe = self
             .path
