@@ -245,9 +245,13 @@ impl SentPackets {
     }
 
     /// Forgets what is settled at the old end; lost packets only when they were sent before `lost_before`, or when the room that they take is needed for
-    /// what follows them: one lost packet must not stop a session (at ten thousand packets a second it did within two). Calls `never_came` with the dependence of each that
+    /// what follows them: one lost packet must not stop a session (at ten thousand packets a second it did within two). Calls `never_came` with when each left that
     /// was surely lost.
-    pub(crate) fn prune(&mut self, lost_before: Instant, mut never_came: impl FnMut(Dependence)) {
+    pub(crate) fn prune(
+        &mut self,
+        lost_before: Instant,
+        mut never_came: impl FnMut(Instant, Dependence),
+    ) {
         while let Some(packet) = self.packets.front() {
             let is_over = match packet.state {
                 PacketState::Settled => true,
@@ -260,7 +264,7 @@ impl SentPackets {
                 break;
             }
             if packet.state.is_surely_lost() && !packet.is_probe {
-                never_came(packet.dependence);
+                never_came(packet.sent_at, packet.dependence);
             }
             self.in_silence -= usize::from(packet.state == PacketState::LostInSilence);
             let further = packet.symbols.saturating_sub(1);

@@ -212,15 +212,17 @@ impl Session {
         let liveness = &mut self.liveness;
         liveness.newest_acked_sent_at = liveness.newest_acked_sent_at.max(sent_at);
         liveness.losses_since.take_if(|since| sent_at >= *since);
-        let is_of_path = sent_at >= self.path.began;
-        if is_of_path {
-            self.path.ecn.on_arrived();
+        if sent_at < self.path.began {
+            // It went another way, and says nothing of this one.
+            self.statistics.packets_spurious += u64::from(was != PacketState::Outstanding);
+            return;
         }
+        self.path.ecn.on_arrived();
         if packet.is_probe {
             self.path.mtu.on_acked(number, now);
             return;
         }
-        if is_of_path && packet.bytes > MTU_MIN {
+        if packet.bytes > MTU_MIN {
             self.path.mtu.on_large_seen();
         }
         if matches!(was, PacketState::Outstanding | PacketState::LostInSilence) {

@@ -214,8 +214,12 @@ impl Session {
     pub(super) fn forget_settled(&mut self, now: Instant) {
         let lost_before = self.lost_before(now);
         let path = &mut self.path;
-        self.sent
-            .prune(lost_before, |dependence| path.confirm_loss(dependence));
+        let began = path.began;
+        self.sent.prune(lost_before, |sent_at, dependence| {
+            if sent_at >= began {
+                path.confirm_loss(dependence);
+            }
+        });
     }
 
     /// What a lost packet says of the path.

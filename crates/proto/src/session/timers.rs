@@ -224,12 +224,13 @@ impl Session {
     /// The path is another one: all that is under way counts as lost, and every block begins a round on the new path.
     pub(super) fn restart_rounds(&mut self, now: Instant, shared: &mut Shared<'_>) {
         for number in self.sent.numbers() {
-            if self
-                .sent
-                .get(number)
-                .is_some_and(|packet| packet.state == PacketState::Outstanding)
-            {
-                self.forget_packet(now, number);
+            match self.sent.get(number).map(|packet| packet.state) {
+                Some(PacketState::Outstanding) => self.forget_packet(now, number),
+                // Whatever the silence was, it was the old path's.
+                Some(PacketState::LostInSilence) => {
+                    self.sent.set_state(now, number, PacketState::LostByTime);
+                }
+                _ => {}
             }
         }
         for number in self.traffic.outbox.oldest_block()..self.traffic.outbox.next_block() {
