@@ -216,6 +216,20 @@ impl World {
         self.add_host(config, Some(channels))
     }
 
+    /// From now on a client's packets take another way, as after a change of routes: addresses stay. What is on its way arrives.
+    ///
+    /// # Panics
+    /// As [`World::add_client`].
+    pub fn change_route(&mut self, client: HostId, path: &PathSpec) {
+        let ways = [
+            (&path.forward, Direction::Forward),
+            (&path.backward, Direction::Backward),
+        ];
+        let seed = self.seed;
+        self.hosts[client.0 as usize].channels =
+            Some(ways.map(|(spec, way)| Channel::new(Arc::clone(spec), seed, client.0, way)));
+    }
+
     /// From now on the host looks at its network and its timers only so often, as a game's loop does once a frame: first at `phase`.
     pub fn set_frame(&mut self, host: HostId, every: Duration, phase: Duration) {
         self.hosts[host.0 as usize].frame = (!every.is_zero()).then_some((every, phase));

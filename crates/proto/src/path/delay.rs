@@ -1,11 +1,11 @@
-//! A distribution of delays in 140 bytes: a minimum, and a histogram of what comes on top of it.
+//! A distribution of delays in 300 bytes: a minimum, and a histogram of what comes on top of it.
 //!
 //! The first bin holds excesses below 256 us; above, every octave has four bins up to 8 s, so that an excess is known to
 //! within a quarter. Counts are halved when they have grown to [`MEMORY`], so that old samples fade.
 
 use core::time::Duration;
 
-use crate::time::nanos;
+use crate::time::{Instant, nanos};
 
 const BINS: usize = 64;
 /// Width of the first bin, in microseconds, as a power of two.
@@ -15,6 +15,21 @@ const MEMORY: u32 = 2048;
 /// Samples from which on the longest of them tells how long most take. (A broadcast to a thousand young sessions through a queue was relied on to take what
 /// its first packets had: 80 % on time for 84.)
 const TELLING: u32 = 100;
+
+/// So many samples, with so much time between them at least, that all take longer than half of all did before: the path is another, and the others
+/// say nothing of it. (After a change of routes, messages that none of could be in time were predicted to be for minutes.)
+const LATEST: usize = 32;
+const LATEST_APART: Duration = Duration::from_millis(50);
+
+/// The latest samples.
+#[derive(Default)]
+struct Latest {
+    samples_us: [u32; LATEST],
+    count: usize,
+    at: Instant,
+    /// What half of all samples did not exceed when these began, and those before them.
+    halves: [Duration; 2],
+}
 
 /// Delays, compactly.
 pub(crate) struct DelayHistogram {
@@ -28,6 +43,7 @@ pub(crate) struct DelayHistogram {
     high: u8,
     up_to_high: u16,
     bins: [u16; BINS],
+    latest: Latest,
 }
 
 impl Default for DelayHistogram {
@@ -40,6 +56,7 @@ impl Default for DelayHistogram {
             high: 0,
             up_to_high: 0,
             bins: [0; BINS],
+            latest: Latest::default(),
         }
     }
 }
@@ -82,6 +99,34 @@ impl DelayHistogram {
         self.total += 1;
         self.up_to_high += u16::from(index <= usize::from(self.high));
         self.move_high();
+    }
+
+    /// The same, of a path that may become longer: a shorter one shows in the minimum.
+    pub(crate) fn record_at(&mut self, now: Instant, delay: Duration) {
+        self.record(delay);
+        let latest = &mut self.latest;
+        if now.since(latest.at) < LATEST_APART {
+            return;
+        }
+        latest.at = now;
+        latest.samples_us[latest.count] =
+            u32::try_from(nanos(delay) / 1000).unwrap_or(u32::MAX - 1);
+        latest.count += 1;
+        if latest.count < latest.samples_us.len() {
+            return;
+        }
+        latest.count = 0;
+        let (samples_us, half_before) = (latest.samples_us, latest.halves[1]);
+        let least_us = samples_us.into_iter().min().unwrap_or(0);
+        if half_before > Duration::ZERO && Duration::from_micros(least_us.into()) > half_before {
+            *self = Self::default();
+            self.latest.at = now;
+            for us in samples_us {
+                self.record(Duration::from_micros(us.into()));
+            }
+            return;
+        }
+        self.latest.halves = [self.quantile(0.5), self.latest.halves[0]];
     }
 
     /// The delay that 99 % of samples did not exceed: asked for several times a packet.
@@ -290,6 +335,27 @@ mod tests {
             delays.record(Duration::from_micros(2000 + (part << octave.min(12))));
             assert_eq!(delays.high(), delays.quantile(0.99));
         }
+    }
+
+    #[test]
+    fn a_path_that_has_become_longer_is_known_within_seconds() {
+        let mut delays = DelayHistogram::default();
+        let at = |step: u64| Instant::from_micros(1_000_000 + step * 20_000);
+        for step in 0..5000 {
+            delays.record_at(at(step), ms(15 + step % 3));
+        }
+        assert_eq!(delays.min(), ms(15));
+        for step in 5000..5200 {
+            delays.record_at(at(step), ms(60 + step % 3));
+        }
+        assert_eq!(delays.min(), ms(60));
+        assert!(delays.share_within(ms(50)) < 1e-9);
+        // A queue that empties again says nothing.
+        for step in 5200..20_000 {
+            let queue = if step % 50 < 45 { 40 } else { 0 };
+            delays.record_at(at(step), ms(60 + queue));
+        }
+        assert_eq!(delays.min(), ms(60));
     }
 
     #[test]

@@ -121,7 +121,7 @@ impl Session {
         let took = self.clock.one_way_delay(sent_at, ack.received_at);
         let plausible = took.filter(|took| *took <= now.since(sent_at));
         if let Some(took) = plausible {
-            self.path.owd.record(took);
+            self.path.owd.record_at(now, took);
         }
         if let Some(after) = now.since(sent_at).checked_sub(held) {
             self.liveness.latest_rtt = after;
@@ -164,7 +164,7 @@ impl Session {
         if let Some(took) = took.filter(|_| packet.sent_at >= self.path.began)
             && !core::mem::replace(&mut stamps.gave_delay, true)
         {
-            self.path.owd.record(took);
+            self.path.owd.record_at(now, took);
         }
         let arrived = Arrived {
             number,
