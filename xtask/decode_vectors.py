@@ -90,14 +90,14 @@ def read_ack(reader, next_number, with_ecn):
     if ack["delay_us"] >= 1 << 32:
         raise Malformed("delay")
     more = reader.uint(1)
-    if more > 11:
+    if more > 63:
         raise Malformed("too many runs")
     runs = [[largest - reader.varint(), largest]]
     for _ in range(more):
         last = runs[-1][0] - reader.varint() - 2
         runs.append([last - reader.varint(), last])
-    if any(first < 0 for first, _ in runs):
-        raise Malformed("below zero")
+    if any(first < max(0, largest - 1023) for first, _ in runs):
+        raise Malformed("below zero, or too old")
     ack["runs"] = runs
     ack["ce_count"] = reader.varint() if with_ecn else 0
     return ack

@@ -102,10 +102,10 @@ fn frames(data: &[u8], next_number: u64) {
 
 /// Runs go downwards, do not touch, and acknowledge only what was sent.
 fn check_ack(ack: &Ack, next_number: u64) {
-    let runs = ack.ranges.runs();
+    let runs: Vec<_> = ack.ranges.runs().collect();
     assert!(!runs.is_empty());
     let mut above = next_number + 1;
-    for &(first, last) in runs {
+    for &(first, last) in &runs {
         assert!(first <= last && last + 1 < above, "{runs:?}");
         above = first;
     }

@@ -110,13 +110,20 @@ fn half_open(server: &mut Endpoint, now: Instant, from: SocketAddr, wanted: usiz
 /// else was told that the server is full.
 #[test]
 fn a_few_addresses_do_not_take_all_places() {
-    for addresses in [1, 2, 3, 8] {
+    let v4 = |host| SocketAddr::from(([192, 0, 2, host], 1000 + u16::from(host)));
+    // Who has one of these has them all.
+    let v6 = |host| SocketAddr::from(([0x2001, 0xdb8, 0, 0, 0, 0, 0, host], 1000 + host));
+    let attackers = [
+        vec![v4(1)],
+        vec![v4(1), v4(2)],
+        (0..8).map(v4).collect(),
+        (0..40).map(v6).collect(),
+    ];
+    for addresses in attackers {
         let mut server = Endpoint::new(server_config(), [9; 32]);
         let now = Instant::from_nanos(1_000_000_000);
-        let taken = (0..addresses).map(|number| {
-            let from = SocketAddr::from(([192, 0, 2, number], 1000 + u16::from(number)));
-            half_open(&mut server, now, from, 2500)
-        });
+        let taken = addresses.into_iter();
+        let taken = taken.map(|from| half_open(&mut server, now, from, 1500));
         let taken: Vec<usize> = taken.collect();
         let from = SocketAddr::from(([198, 51, 100, 1], 999));
         let got_in = half_open(&mut server, now, from, 100);

@@ -74,9 +74,9 @@ pub const SESSIONS_MAX: usize = 1 << 18;
 pub const HALF_OPEN_MAX: usize = 4096;
 /// Handshakes that one IP address may have open without having shown that it receives what is sent to it.
 pub const HALF_OPEN_PER_ADDRESS: usize = 16;
-/// The part of the handshakes that could still be opened which one IP address may have open at all: an office or a carrier-grade NAT has many players,
-/// and dozens of such addresses leave room for others.
-pub const HALF_OPEN_PART_OF_FREE: usize = 4;
+/// The part of the handshakes that could still be opened which one IP address may have open at all (IPv6: all with the same first 64 bits): an office or a
+/// carrier-grade NAT has many players, and some such addresses leave room for others.
+pub const HALF_OPEN_PART_OF_FREE: usize = 3;
 /// Half-open handshakes from which on every newcomer must return a cookie first.
 pub const COOKIE_THRESHOLD: usize = 64;
 /// How long a half-open handshake is kept.

@@ -125,7 +125,7 @@ fn describe(frame: &Frame<'_>) -> Value {
     match frame {
         Frame::Ping => json!({ "type": "PING" }),
         Frame::Ack(ack) => json!({
-            "type": "ACK", "runs": ack.ranges.runs(), "received_at": ack.received_at,
+            "type": "ACK", "runs": ack.ranges.runs().collect::<Vec<_>>(), "received_at": ack.received_at,
             "delay_us": ack.delay_us, "ce_count": ack.ce_count,
         }),
         Frame::Abandon { first, count } => {
@@ -167,6 +167,9 @@ pub(super) fn frames() -> Value {
     let twelve: Vec<(u64, u64)> = (0..12)
         .map(|i| (10_000 - 40 * i, 10_000 - 40 * i + 9))
         .collect();
+    let most: Vec<(u64, u64)> = (0..64)
+        .map(|i| (10_000 - 16 * i, 10_000 - 16 * i + i % 9))
+        .collect();
     // Each with the number that the receiver of the frame would send next.
     let single = [
         (Frame::Ping, 0),
@@ -187,6 +190,8 @@ pub(super) fn frames() -> Value {
             0x1_0000_0010,
         ),
         (ack(&twelve, 99, u32::MAX, 1 << 40), 20_000),
+        (ack(&most, 0, 1, 0), 10_001),
+        (ack(&[(5000, 5000), (3977, 3980)], 0, 1, 0), 5001),
         (Frame::Abandon { first: 0, count: 1 }, 0),
         (
             Frame::Abandon {
@@ -246,8 +251,8 @@ pub(super) fn frames() -> Value {
 
 fn invalid_contents() -> Vec<Value> {
     let long_reason = [&[0x07, 0, 0, 201][..], &[b'x'; 201]].concat();
-    let many_ranges = [&[0x02, 0, 0, 1, 0, 0, 0, 0, 0, 0, 12, 0][..], &[0; 24]].concat();
-    let cases: [(&[u8], u64, &str); 22] = [
+    let many_ranges = [&[0x02, 0, 0, 1, 0, 0, 0, 0, 0, 0, 64, 0][..], &[0; 128]].concat();
+    let cases: [(&[u8], u64, &str); 24] = [
         (
             &[0x02, 0, 0, 0, 5, 0, 0, 0, 0, 0, 0, 0],
             5,
@@ -268,7 +273,17 @@ fn invalid_contents() -> Vec<Value> {
             10,
             "the second run reaches below zero",
         ),
-        (&many_ranges, 1000, "thirteen runs"),
+        (&many_ranges, 1000, "sixty-five runs"),
+        (
+            &[0x02, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0, 0x44, 0],
+            4000,
+            "a run of more than 1,024 numbers",
+        ),
+        (
+            &[0x02, 0, 0, 8, 0, 0, 0, 0, 0, 0, 1, 0, 0x43, 0xfe, 0],
+            4000,
+            "the second run is 1,024 below the largest",
+        ),
         (
             &[0x02, 0, 0, 0, 5, 0, 0, 0, 0, 0, 1, 0],
             10,

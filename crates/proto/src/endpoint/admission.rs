@@ -7,7 +7,7 @@
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
-use core::net::{IpAddr, SocketAddr};
+use core::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 use super::routing::Slot;
 use super::{Ecn, Endpoint, Route, Transmit};
@@ -45,6 +45,7 @@ pub(super) struct Admissions {
     /// A repeated HELLO gets the same answer.
     half_open: BTreeMap<Newcomer, HalfOpen>,
     by_id: BTreeMap<ConnectionId, Newcomer>,
+    /// By [`site`].
     per_address: BTreeMap<IpAddr, usize>,
     /// In the order of their expiry.
     expiries: VecDeque<(Instant, ConnectionId)>,
@@ -83,10 +84,11 @@ impl Admissions {
             return;
         };
         self.half_open.remove(&key);
-        if let Some(count) = self.per_address.get_mut(&key.0.ip()) {
+        let site = site(key.0.ip());
+        if let Some(count) = self.per_address.get_mut(&site) {
             *count -= 1;
             if *count == 0 {
-                self.per_address.remove(&key.0.ip());
+                self.per_address.remove(&site);
             }
         }
     }
@@ -121,8 +123,16 @@ impl Admissions {
             },
         );
         self.by_id.insert(id, newcomer);
-        *self.per_address.entry(newcomer.0.ip()).or_insert(0) += 1;
+        *self.per_address.entry(site(newcomer.0.ip())).or_insert(0) += 1;
         self.expiries.push_back((expires_at, id));
+    }
+}
+
+/// Whose address it is: of IPv6 the first 64 bits, since whoever has one address has all with these (RFC 4291 section 2.5.4).
+fn site(address: IpAddr) -> IpAddr {
+    match address {
+        IpAddr::V4(_) => address,
+        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).into(),
     }
 }
 
@@ -237,7 +247,7 @@ impl Endpoint {
         let of_address = self
             .admissions
             .per_address
-            .get(&from.ip())
+            .get(&site(from.ip()))
             .copied()
             .unwrap_or(0);
         let is_validated = self.cookies.is_ours(now, from, hello.source, hello.cookie);

@@ -71,7 +71,7 @@ impl Session {
         let mut is_news = false;
         let mut seen_to = known.start;
         // Oldest first, so that a block sees its symbols in the order in which they were sent.
-        for &(first, last) in ack.ranges.runs().iter().rev() {
+        for (first, last) in ack.ranges.runs().rev() {
             self.break_silence(now, seen_to..first.min(known.end), &mut touched);
             seen_to = last + 1;
             for number in first.max(known.start)..(last + 1).min(known.end) {

@@ -2,18 +2,21 @@
 
 use super::DecodeError;
 use super::bytes::{Reader, Writer};
-use crate::limits::ACK_RANGES_MAX;
+use crate::limits::{ACK_RANGES_MAX, REPLAY_WINDOW};
 
-/// Up to [`ACK_RANGES_MAX`] runs of packet numbers, newest first, each `first..=last`.
+/// Up to [`ACK_RANGES_MAX`] runs of packet numbers, newest first, each `first..=last`; all among the [`REPLAY_WINDOW`] numbers up to the largest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AckRanges {
-    runs: [(u64, u64); ACK_RANGES_MAX],
+    largest: u64,
+    /// The first and the last of each run, by how far they are below the largest.
+    runs: [(u16, u16); ACK_RANGES_MAX],
     len: usize,
 }
 
 impl Default for AckRanges {
     fn default() -> Self {
         Self {
+            largest: 0,
             runs: [(0, 0); ACK_RANGES_MAX],
             len: 0,
         }
@@ -21,26 +24,39 @@ impl Default for AckRanges {
 }
 
 impl AckRanges {
-    /// Adds an older run; `false` when there is no room for it.
+    /// Adds an older run; `false` when there is no room for it, or it is too old.
     pub const fn push(&mut self, first: u64, last: u64) -> bool {
-        if self.len == ACK_RANGES_MAX {
+        if self.len == 0 {
+            self.largest = last;
+        }
+        let below = self.largest.saturating_sub(first);
+        if self.len == ACK_RANGES_MAX || below >= REPLAY_WINDOW {
             return false;
         }
-        self.runs[self.len] = (first, last);
+        self.runs[self.len] = (below as u16, self.largest.saturating_sub(last) as u16);
         self.len += 1;
         true
     }
 
     /// The runs, newest first.
-    #[must_use]
-    pub fn runs(&self) -> &[(u64, u64)] {
-        &self.runs[..self.len]
+    pub fn runs(&self) -> impl DoubleEndedIterator<Item = (u64, u64)> + ExactSizeIterator {
+        let runs = self.runs[..self.len].iter();
+        runs.map(|run| {
+            (
+                self.largest - u64::from(run.0),
+                self.largest - u64::from(run.1),
+            )
+        })
     }
 
     /// The largest number acknowledged.
     #[must_use]
-    pub fn largest(&self) -> Option<u64> {
-        self.runs().first().map(|run| run.1)
+    pub const fn largest(&self) -> Option<u64> {
+        if self.len == 0 {
+            None
+        } else {
+            Some(self.largest)
+        }
     }
 }
 
@@ -60,7 +76,8 @@ pub struct Ack {
 impl Ack {
     /// Writes the frame, its type byte included.
     pub fn encode(&self, writer: &mut Writer<'_>) {
-        let [newest, older @ ..] = self.ranges.runs() else {
+        let mut runs = self.ranges.runs();
+        let Some(newest) = runs.next() else {
             return;
         };
         writer.u8(if self.ce_count > 0 {
@@ -71,10 +88,10 @@ impl Ack {
         writer.u32(newest.1 as u32);
         writer.u32(self.received_at);
         writer.varint(u64::from(self.delay_us));
-        writer.u8(older.len() as u8);
+        writer.u8(runs.len() as u8);
         writer.varint(newest.1 - newest.0);
         let mut floor = newest.0;
-        for run in older {
+        for run in runs {
             // The gap to the run above is at least one missing number, and so is sent less one; likewise the length.
             writer.varint(floor - run.1 - 2);
             writer.varint(run.1 - run.0);
@@ -110,7 +127,9 @@ impl Ack {
         }
         let mut ranges = AckRanges::default();
         let mut first = largest.checked_sub(reader.varint()?).ok_or(invalid)?;
-        ranges.push(first, largest);
+        if !ranges.push(first, largest) {
+            return Err(invalid);
+        }
         for _ in 0..older {
             let gap = reader.varint()?;
             let length = reader.varint()?;
@@ -119,7 +138,9 @@ impl Ack {
                 .and_then(|above| above.checked_sub(2))
                 .ok_or(invalid)?;
             first = last.checked_sub(length).ok_or(invalid)?;
-            ranges.push(first, last);
+            if !ranges.push(first, last) {
+                return Err(invalid);
+            }
         }
         let ce_count = if ecn { reader.varint()? } else { 0 };
         Ok(Self {
