@@ -2,7 +2,7 @@
 
 mod support;
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use punctual_lab::channel::PathSpec;
@@ -111,12 +111,17 @@ fn half_open(server: &mut Endpoint, now: Instant, from: SocketAddr, wanted: usiz
 #[test]
 fn a_few_addresses_do_not_take_all_places() {
     let v4 = |host| SocketAddr::from(([192, 0, 2, host], 1000 + u16::from(host)));
+    let mapped = |host| {
+        let address = Ipv4Addr::new(192, 0, 2, host).to_ipv6_mapped();
+        SocketAddr::from((address, 1000 + u16::from(host)))
+    };
     // Who has one of these has them all.
     let v6 = |host| SocketAddr::from(([0x2001, 0xdb8, 0, 0, 0, 0, 0, host], 1000 + host));
     let attackers = [
         vec![v4(1)],
         vec![v4(1), v4(2)],
         (0..8).map(v4).collect(),
+        (0..8).map(mapped).collect(),
         (0..40).map(v6).collect(),
     ];
     for addresses in attackers {
@@ -125,9 +130,10 @@ fn a_few_addresses_do_not_take_all_places() {
         let taken = addresses.into_iter();
         let taken = taken.map(|from| half_open(&mut server, now, from, 1500));
         let taken: Vec<usize> = taken.collect();
-        let from = SocketAddr::from(([198, 51, 100, 1], 999));
-        let got_in = half_open(&mut server, now, from, 100);
-        assert_eq!(got_in, 100, "{taken:?}");
+        for honest in [v4(77), mapped(78)] {
+            let got_in = half_open(&mut server, now, honest, 100);
+            assert_eq!(got_in, 100, "{taken:?}");
+        }
     }
 }
 

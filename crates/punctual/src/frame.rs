@@ -148,6 +148,13 @@ impl Endpoint {
         self.driver.send().map(drop)
     }
 
+    /// Where the kernel last would not send to since this was last asked, and why: no route, a firewall. A session whose handshake ends with
+    /// [`CloseReason::HandshakeTimeout`](crate::CloseReason::HandshakeTimeout) has not reached its server then.
+    pub fn take_unsent(&mut self) -> Option<(SocketAddr, io::Error)> {
+        let refusal = self.driver.take_refusal()?;
+        Some((refusal.to, refusal.why))
+    }
+
     /// How long nothing is due, unless a datagram comes; `None` for ever. For loops that rest between frames.
     #[must_use]
     pub fn rests_for(&self) -> Option<Duration> {

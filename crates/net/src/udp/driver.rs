@@ -10,7 +10,7 @@ use std::time::Duration;
 use punctual_policy::Library;
 use punctual_proto::{ConfigError, Endpoint, EndpointConfig, Instant};
 
-use super::{Carrier, Socket};
+use super::{Carrier, Refusal, Socket};
 use crate::clock::Clock;
 use crate::entropy::{self, EntropyError};
 use crate::tables;
@@ -95,6 +95,11 @@ impl Driver {
             }
         }
         Ok(true)
+    }
+
+    /// What the kernel last refused to send since this was last asked.
+    pub fn take_refusal(&mut self) -> Option<Refusal> {
+        self.carrier.take_refusal()
     }
 
     /// When the next turn is due although no datagram comes; `None` for never.

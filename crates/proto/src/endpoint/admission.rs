@@ -128,10 +128,10 @@ impl Admissions {
     }
 }
 
-/// Whose address it is: of IPv6 the first 64 bits, since whoever has one address has all with these (RFC 4291 section 2.5.4).
+/// Whose address it is: of IPv6 the first 64 bits, since whoever has one address has all with these (RFC 4291 section 2.5.4). (A socket for both sees IPv4 addresses mapped.)
 fn site(address: IpAddr) -> IpAddr {
-    match address {
-        IpAddr::V4(_) => address,
+    match address.to_canonical() {
+        IpAddr::V4(address) => address.into(),
         IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).into(),
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures_lite::future;
 use punctual::{
     CloseReason, Config, ConnectError, Endpoint, PublicKey, Refusal, ServerKey, ServerUrl,
-    TokenIssuer, TokenKey,
+    TokenIssuer, TokenKey, frame,
 };
 
 use crate::support::{accept, client, server};
@@ -128,6 +128,14 @@ fn what_cannot_be_sent_is_not_blamed_on_the_server() {
     let error = client().connect_blocking(&everybody).unwrap_err();
     assert!(matches!(error, ConnectError::Unsent { .. }), "{error}");
     assert!(error.to_string().contains("denied"), "{error}");
+
+    let mut framed = frame::Endpoint::client(Config::default()).unwrap();
+    framed.connect(&everybody).unwrap();
+    framed.flush().unwrap();
+    let (to, why) = framed.take_unsent().expect("it cannot be sent");
+    assert_eq!(to, "255.255.255.255:7777".parse().unwrap());
+    assert_eq!(why.kind(), std::io::ErrorKind::PermissionDenied, "{why}");
+    assert!(framed.take_unsent().is_none(), "told once");
 }
 
 /// Goal: endpoints say why they cannot be.   Method: a configuration without sense, an address in use.
