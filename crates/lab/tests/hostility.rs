@@ -120,8 +120,8 @@ fn a_few_addresses_do_not_take_all_places() {
     let attackers = [
         vec![v4(1)],
         vec![v4(1), v4(2)],
-        (0..8).map(v4).collect(),
-        (0..8).map(mapped).collect(),
+        (0..6).map(v4).collect(),
+        (0..6).map(mapped).collect(),
         (0..40).map(v6).collect(),
     ];
     for addresses in attackers {

@@ -429,9 +429,12 @@ fn the_end_of_a_session_is_told_to_who_takes_no_messages() {
     assert_eq!(duo.world.endpoint(server).sessions(), 0);
 }
 
-/// Tells the key that a side seals with, and the nonce of its first packet.
+/// What a side seals with: the key, and the nonce of its first packet.
+type Told = (Algorithm, Vec<u8>, [u8; 12]);
+
+/// Tells it.
 #[derive(Clone, Default)]
-struct TellingAead(Arc<Mutex<Option<(Algorithm, Vec<u8>, [u8; 12])>>>);
+struct TellingAead(Arc<Mutex<Option<Told>>>);
 
 struct TellingKey(TellingAead, Algorithm, Vec<u8>);
 
@@ -484,7 +487,7 @@ fn who_has_used_up_its_key_sleeps() {
         while let Some(sent) = client.poll_transmit(now, &mut buffer) {
             let datagram = &mut buffer[..sent.len];
             if classify(datagram) == Kind::Protected {
-                first = first.or(Header::decode(datagram).ok());
+                first = first.or_else(|| Header::decode(datagram).ok());
             }
             server.handle_datagram(now, at_client, Ecn::Ect0, datagram);
         }
