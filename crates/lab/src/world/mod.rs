@@ -198,22 +198,16 @@ impl World {
     /// # Panics
     /// If the path's spec makes no sense: check what comes from users first.
     pub fn add_client(&mut self, config: EndpointConfig, path: &PathSpec) -> HostId {
-        let number = self.hosts.len() as u32;
-        let channels = [
-            Channel::new(
-                Arc::clone(&path.forward),
-                self.seed,
-                number,
-                Direction::Forward,
-            ),
-            Channel::new(
-                Arc::clone(&path.backward),
-                self.seed,
-                number,
-                Direction::Backward,
-            ),
-        ];
+        let channels = self.channels(self.hosts.len() as u32, path);
         self.add_host(config, Some(channels))
+    }
+
+    fn channels(&self, number: u32, path: &PathSpec) -> [Channel; 2] {
+        let ways = [
+            (&path.forward, Direction::Forward),
+            (&path.backward, Direction::Backward),
+        ];
+        ways.map(|(spec, way)| Channel::new(Arc::clone(spec), self.seed, number, way))
     }
 
     /// From now on a client's packets take another way, as after a change of routes: addresses stay. What is on its way arrives.
@@ -221,13 +215,8 @@ impl World {
     /// # Panics
     /// As [`World::add_client`].
     pub fn change_route(&mut self, client: HostId, path: &PathSpec) {
-        let ways = [
-            (&path.forward, Direction::Forward),
-            (&path.backward, Direction::Backward),
-        ];
-        let seed = self.seed;
-        self.hosts[client.0 as usize].channels =
-            Some(ways.map(|(spec, way)| Channel::new(Arc::clone(spec), seed, client.0, way)));
+        let channels = self.channels(client.0, path);
+        self.hosts[client.0 as usize].channels = Some(channels);
     }
 
     /// From now on the host looks at its network and its timers only so often, as a game's loop does once a frame: first at `phase`.

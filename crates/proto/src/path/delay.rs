@@ -1,4 +1,4 @@
-//! A distribution of delays in 200 bytes: a minimum, and a histogram of what comes on top of it.
+//! A distribution of delays in 180 bytes: a minimum, and a histogram of what comes on top of it.
 //!
 //! The first bin holds excesses below 256 us; above, every octave has four bins up to 8 s, so that an excess is known to
 //! within a quarter. Counts are halved when they have grown to [`MEMORY`], so that old samples fade.
@@ -25,10 +25,10 @@ const LATEST_APART: Duration = Duration::from_millis(50);
 #[derive(Default)]
 struct Latest {
     count: u8,
-    at: Instant,
-    least: Duration,
+    least_us: u32,
     /// What half of all samples did not exceed when these began, and the ones before them.
-    halves: [Duration; 2],
+    halves_us: [u32; 2],
+    at: Instant,
 }
 
 /// Delays, compactly.
@@ -87,7 +87,7 @@ impl DelayHistogram {
     }
 
     pub(crate) fn record(&mut self, delay: Duration) {
-        let us = u32::try_from(nanos(delay) / 1000).unwrap_or(u32::MAX - 1);
+        let us = micros(delay);
         self.least_us = self.least_us.min(us);
         if self.is_empty() {
             (self.min_us, self.base_us) = (us, us);
@@ -114,27 +114,26 @@ impl DelayHistogram {
             return;
         }
         latest.at = now;
-        latest.least = if latest.count == 0 {
-            delay
-        } else {
-            latest.least.min(delay)
-        };
+        if latest.count == 0 {
+            latest.least_us = u32::MAX;
+        }
+        latest.least_us = latest.least_us.min(micros(delay));
         latest.count += 1;
         if latest.count < LATEST {
             return;
         }
         latest.count = 0;
-        let (least, half_before) = (latest.least, latest.halves[1]);
-        if half_before > Duration::ZERO && least > half_before {
+        let (least_us, half_before_us) = (latest.least_us, latest.halves_us[1]);
+        if half_before_us > 0 && least_us > half_before_us {
             *self = Self {
                 least_us: self.least_us,
                 ..Self::default()
             };
-            self.record(least);
+            self.record(Duration::from_micros(least_us.into()));
             self.record(delay);
             self.latest.at = now;
         } else {
-            self.latest.halves = [self.quantile(0.5), self.latest.halves[0]];
+            self.latest.halves_us = [micros(self.quantile(0.5)), self.latest.halves_us[0]];
         }
     }
 
@@ -244,6 +243,10 @@ impl DelayHistogram {
         let part = if last == 0 { 1.0 } else { part.min(1.0) };
         (f64::from(below) + part * f64::from(self.bins[last])) / f64::from(self.total)
     }
+}
+
+fn micros(delay: Duration) -> u32 {
+    u32::try_from(nanos(delay) / 1000).unwrap_or(u32::MAX - 1)
 }
 
 const fn bin(excess_us: u32) -> usize {

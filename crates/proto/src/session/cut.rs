@@ -239,7 +239,8 @@ impl Session {
         let miss = options.miss_target();
         let policy = shared.config.policies.policy(miss);
         // Without a deadline there is no redundancy, and where too much waits the less of it the better: the fewest symbols are the cheapest.
-        let is_cheapest = time_left.is_none() || self.is_budget_short(now, options);
+        let waits = self.traffic.schedule.bytes_before(true) > 0;
+        let is_cheapest = time_left.is_none() || waits && self.is_budget_short(now, options);
         let fewest = is_cheapest.then_some(1);
         let forced = options.source_symbols.or(fewest);
         let cut = self.traffic.split.single_block(

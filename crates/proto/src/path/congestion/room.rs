@@ -81,7 +81,7 @@ impl Congestion {
     /// Whether there is room for a packet of what is needed and not for redundancy. (As long as something late waited behind it redundancy took that room, and with it kept
     /// the queue standing for which there was room, for seconds.)
     pub(crate) fn has_room_for_needed_only(&self, bytes: usize) -> bool {
-        let window = self.window.max(self.least_with_redundancy()) as u64;
-        self.waits == Waits::Little && !self.is_silent() && self.in_flight + bytes as u64 > window
+        let window = || self.window.max(self.least_with_redundancy()) as u64;
+        self.waits == Waits::Little && !self.is_silent() && self.in_flight + bytes as u64 > window()
     }
 }
