@@ -16,5 +16,5 @@ use chances::Chances;
 pub(crate) use inbox::{Inbox, Ready, Taken};
 pub use large::SharedContent;
 pub(crate) use large::{Large, Source};
-pub(crate) use outbox::{Body, Course, Fate, Outbox, OutgoingMessage};
+pub(crate) use outbox::{Body, Course, Fate, Outbox, OutgoingMessage, Urgency};
 pub(crate) use split::{Cut, PACKET_OVERHEAD, SplitCache, cut_evenly, symbol_len_max};

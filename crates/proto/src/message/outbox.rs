@@ -62,6 +62,18 @@ pub(crate) struct OutgoingMessage {
     pub(crate) course: Course,
 }
 
+/// Whether a message makes way for others of its stream, and to what place.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Urgency {
+    /// By its deadline.
+    #[default]
+    Due,
+    /// It may not keep it: one lifetime later.
+    Postponed,
+    /// It cannot keep it any more: where those without one stand.
+    TooLate,
+}
+
 /// What has become of a message so far.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Course {
@@ -71,8 +83,7 @@ pub(crate) struct Course {
     pub(crate) chances: Chances,
     /// A symbol of it that would have been in time had to wait for the window or the pacer.
     pub(crate) was_held: bool,
-    /// It cannot keep its deadline any more: others go first.
-    pub(crate) is_too_late: bool,
+    pub(crate) urgency: Urgency,
     /// The latest arrival among its blocks, and how well it is known.
     pub(crate) arrival: Option<(Instant, core::time::Duration)>,
 }

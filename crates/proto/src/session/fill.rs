@@ -7,7 +7,7 @@ use super::output::Draft;
 use super::{Session, Shared};
 use crate::endpoint::ThinStreams;
 use crate::limits::{SYMBOLS_PER_PACKET_MAX, UDP_IP_HEADER};
-use crate::message::{Block, OutgoingMessage, symbol_len_max};
+use crate::message::{Block, OutgoingMessage, Urgency, symbol_len_max};
 use crate::recovery::SymbolRef;
 use crate::schedule::{Entry, Item, NO_DEADLINE, Reach, UNIT};
 use crate::stream::{Delivery, Fairness};
@@ -207,8 +207,8 @@ impl Session {
         }
     }
 
-    /// What cannot keep its deadline any more makes way for what can: after an outage, else, everything would be late. `true` when
-    /// the entry has another place now; once for each message.
+    /// What cannot keep its deadline any more makes way for what can: after an outage, else, everything would be late. What may not keep it stands one
+    /// lifetime later. `true` when the entry has another place now; once for each message and reason.
     fn yields(&mut self, now: Instant, entry: &Entry) -> bool {
         if entry.deadline == NO_DEADLINE {
             return false;
@@ -223,11 +223,8 @@ impl Session {
         let Some(message) = self.traffic.outbox.message(slot) else {
             return false;
         };
-        if message.delivery == Delivery::ReliableOrdered || message.course.is_too_late {
-            return false;
-        }
-        let takes = self.arrives_after(entry, message.options.within);
-        if message.is_in_time(now + takes) {
+        let urgency = self.urgency(now, entry, message);
+        if message.delivery == Delivery::ReliableOrdered || message.course.urgency == urgency {
             return false;
         }
         let mut blocks = message.live_blocks();
@@ -240,7 +237,7 @@ impl Session {
         }
         self.dequeue(slot);
         if let Some(message) = self.traffic.outbox.message_mut(slot) {
-            message.course.is_too_late = true;
+            message.course.urgency = urgency;
         }
         self.enqueue(slot);
         for number in blocks {
@@ -249,21 +246,29 @@ impl Session {
         true
     }
 
-    /// How long the last of an entry takes to arrive, at least; of what has not begun, behind the longest queue of late. (Who sends a little more than the path carries had
-    /// all messages wait until they could just not be in time any more: 1 % were.) Where that is longer than the messages have from the beginning none could be in time
-    /// for it, and it may be a radio's delay.
-    fn arrives_after(&self, entry: &Entry, within: Option<Duration>) -> Duration {
+    /// How urgent a message is whose next entry this is; it never becomes more urgent. What has not begun makes way once if it would be late behind the longest queue of
+    /// late. (Who sends a little more than the path carries had all messages wait until they could just not be in time any more: 1 % were.) Where that
+    /// is longer than the messages have from the beginning none could be in time for it, and it may be a radio's delay.
+    fn urgency(&self, now: Instant, entry: &Entry, message: &OutgoingMessage) -> Urgency {
+        let present = message.course.urgency;
         let least = self.path.owd.min();
-        if entry.is_begun || matches!(entry.item, Item::Block(_)) {
-            return least;
+        if !message.is_in_time(now + least) {
+            return Urgency::TooLate;
+        }
+        if present != Urgency::Due || entry.is_begun || matches!(entry.item, Item::Block(_)) {
+            return present;
         }
         let behind = least
             + self.path.congestion.longest_queue()
             + self.path.time_to_send(entry.needed_bytes.into());
-        if within.is_some_and(|within| behind > within) {
-            least
+        let (is_late, is_short) = (
+            !message.is_in_time(now + behind),
+            message.options.within.is_some_and(|within| behind > within),
+        );
+        if is_late && !is_short {
+            Urgency::Postponed
         } else {
-            behind
+            present
         }
     }
 

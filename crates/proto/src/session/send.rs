@@ -9,7 +9,7 @@ use super::{CloseReason, Event, Session, Shared, State};
 use crate::limits::{
     EVENTS_MAX, MESSAGE_MAX, SEND_MESSAGES_MAX, SEND_QUEUE_MAX, STREAM_WEIGHT_MAX,
 };
-use crate::message::{Body, Course, Fate, Large, OutgoingMessage, SharedContent, Source};
+use crate::message::{Body, Course, Fate, Large, OutgoingMessage, SharedContent, Source, Urgency};
 use crate::schedule::{Entry, Item, NO_DEADLINE};
 use crate::stream::{
     Delivery, MessageId, MissReason, Outcome, SendOptions, StreamConfig, StreamError, StreamId,
@@ -339,8 +339,11 @@ impl Session {
 
 /// The place of a message, or of a block of it, among what its stream has to send.
 pub(super) fn entry_of(message: &OutgoingMessage, item: Item) -> Entry {
-    let deadline = message.deadline.filter(|_| !message.course.is_too_late);
-    let deadline = deadline.unwrap_or(NO_DEADLINE);
+    let deadline = match (message.course.urgency, message.deadline) {
+        (Urgency::Due, Some(deadline)) => deadline,
+        (Urgency::Postponed, Some(deadline)) => deadline + deadline.since(message.accepted_at),
+        (Urgency::TooLate, _) | (_, None) => NO_DEADLINE,
+    };
     // Where the order is fixed, only position counts: what goes earlier would wait at the receiver.
     let is_ordered = message.delivery == Delivery::ReliableOrdered;
     let bytes = match &message.body {
