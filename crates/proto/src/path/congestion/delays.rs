@@ -153,6 +153,8 @@ pub(super) struct Sample {
     pub(super) is_steady: bool,
     /// Nothing of ours stands in the queue.
     pub(super) is_clear: bool,
+    /// What seems to be a queue was found to be what the path varies by.
+    pub(super) varies: bool,
     /// The most that has come back lately, in bytes a second, where that tells later whether something of ours stands in the queue.
     pub(super) rate_max: Option<f32>,
 }
@@ -177,6 +179,8 @@ pub(super) struct Delays {
     /// Mean of the standing round trip, and mean deviation from it, while our packets find no queue of ours.
     clear_us: f32,
     deviation_us: f32,
+    /// Small deviations are the path's as well, and no queue's that has just emptied.
+    varies: bool,
     hindsight: Hindsight,
     /// Mean of the standing round trip over about a round trip.
     mean_us: f32,
@@ -199,6 +203,7 @@ impl Delays {
             self.clear_us = 0.0;
         }
         self.size = sample.bytes;
+        self.varies = sample.varies;
         self.gathered_us = micros(sample.gathered);
         self.smoothed_us = micros(sample.smoothed).max(1);
         let least = self.least.get_us();
@@ -301,7 +306,12 @@ impl Delays {
     }
 
     fn path_deviation_us(&self) -> f64 {
-        (f64::from(self.deviation_us) - DEVIATION_OF_QUIET_US).max(0.0)
+        let of_quiet_us = if self.varies {
+            0.0
+        } else {
+            DEVIATION_OF_QUIET_US
+        };
+        (f64::from(self.deviation_us) - of_quiet_us).max(0.0)
     }
 
     pub(super) const fn is_known(&self) -> bool {
@@ -332,6 +342,11 @@ impl Delays {
 
     pub(super) fn largest_us(&self) -> f64 {
         f64::from(u32::MAX - self.largest.get_us())
+    }
+
+    /// The longest that stood in the queue in the last round trips.
+    pub(super) fn longest_queue_us(&self) -> f64 {
+        (self.largest_us() - self.least_us()).max(0.0)
     }
 
     /// By how much the largest of some round trips exceeds the least without a queue.
@@ -411,6 +426,7 @@ mod tests {
                 span: Duration::from_millis(30),
                 is_steady: true,
                 is_clear: false,
+                varies: false,
                 rate_max: None,
             };
             delays.record(Instant::from_micros(1_000_000 + step * 10_000), &sample);
@@ -437,6 +453,7 @@ mod tests {
                     span: Duration::from_millis(10),
                     is_steady: true,
                     is_clear: false,
+                    varies: false,
                     rate_max: None,
                 };
                 delays.record(Instant::from_micros(1_000_000 + step * 2_000), &sample);
@@ -463,6 +480,7 @@ mod tests {
                     span: Duration::from_millis(10),
                     is_steady: true,
                     is_clear: false,
+                    varies: false,
                     rate_max: None,
                 };
                 delays.record(Instant::from_micros(1_000_000 + step * 2_000), &sample);

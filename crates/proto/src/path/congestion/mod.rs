@@ -15,8 +15,10 @@ mod carried;
 mod copa;
 mod cubic;
 mod delays;
+mod drain;
 mod gap;
 mod hindsight;
+mod overflow;
 mod recovery;
 mod rivalry;
 mod room;
@@ -34,7 +36,7 @@ use cubic::Cubic;
 use delays::{Delays, Sample, WANDER_MAX_US};
 use gap::Gap;
 use recovery::Recovery;
-use rivalry::Rivalry;
+use rivalry::{Rivalry, Seen, Turnover};
 use silence::Silence;
 use waits::Waits;
 
@@ -162,8 +164,7 @@ impl Congestion {
 
     /// The longest that what left in the last round trips waited in a queue.
     pub(crate) fn longest_queue(&self) -> Duration {
-        let queue_us = self.delays.largest_us() - self.delays.least_us();
-        Duration::from_micros(queue_us.max(0.0) as u64)
+        Duration::from_micros(self.delays.longest_queue_us() as u64)
     }
 
     /// Bytes a second at which packets leave; `smoothed` round trip.
@@ -265,6 +266,7 @@ impl Congestion {
             span: self.standing_span(smoothed).max(gathered),
             is_steady: !self.is_starting && self.rivalry.drained().is_none(),
             is_clear: self.is_clear(now, smoothed),
+            varies: self.rivalry.is_refuted(now, &self.delays),
             rate_max: self.rate_for_hindsight(now),
         };
         if !self.delays.record(now, &sample) {
@@ -272,21 +274,31 @@ impl Congestion {
             return;
         }
         let was_draining = self.rivalry.drained().is_some();
-        let (rate, is_thin) = (self.carried.rate(), self.is_thin());
-        if self
-            .rivalry
-            .on_rtt(now, self.window, rate, &self.delays, is_thin)
-        {
-            // Room that was made for nobody ends no start.
-            self.is_starting &= !self.rivalry.is_on();
-            self.uncut = 0.0;
-            if was_draining && !self.rivalry.is_on() {
-                self.window *= self.share_without_queue(now);
-                self.window = self.window.max(MINIMUM);
+        let full = Turnover {
+            window: self.window,
+            rate: self.carried.rate(),
+            rate_max: self.carried.rate_max(),
+        };
+        let is_thin = self.is_thin();
+        let seen = self.rivalry.on_rtt(now, full, &self.delays, is_thin);
+        match seen {
+            Seen::Nothing => return,
+            Seen::LongerPath => {
+                self.delays.forget_path();
+                self.is_starting = true;
             }
-            self.copa.restart(now, self.window);
-            self.cubic.restart(self.window);
+            Seen::Turn => {
+                // Room that was made for nobody ends no start.
+                self.is_starting &= !self.rivalry.is_on();
+                if was_draining && !self.rivalry.is_on() {
+                    self.window *= self.share_without_queue(now);
+                    self.window = self.window.max(MINIMUM);
+                }
+            }
         }
+        self.uncut = 0.0;
+        self.copa.restart(now, self.window);
+        self.cubic.restart(self.window);
     }
 
     /// What is left of the window without a queue. After rivals were met, what the path seems to vary by may be their queue.
@@ -465,6 +477,17 @@ impl Congestion {
         // A small window is lost whole by a full queue, too.
         let is_gap = self.recovery.is_unanswered() && self.window >= INITIAL;
         if self.rivalry.is_on() && !is_gap {
+            self.lose_to_rivals(now);
+        }
+    }
+
+    /// A loss counts, if it is one that rivals' queue explains. Where losses show that there is none, what they took is given back.
+    fn lose_to_rivals(&mut self, now: Instant) {
+        self.uncut = self.uncut.max(self.window as f32);
+        if self.rivalry.on_loss(now, &self.delays) {
+            self.window = f64::from(core::mem::take(&mut self.uncut));
+            self.copa.restart(now, self.window);
+        } else {
             self.cut(now);
         }
     }

@@ -14,6 +14,8 @@ use core::time::Duration;
 
 use super::PACKET;
 use super::delays::Delays;
+use super::drain::{Drain, FIRST, LATER, LOOK, Room};
+use super::overflow::Overflow;
 use crate::time::{Instant, nanos};
 
 /// Round trips without an empty queue after which room is made.
@@ -22,12 +24,6 @@ const PATIENCE: u32 = 5;
 const EMPTY: f64 = 0.3;
 /// A queue of so many packets at the window's own rate is as good as none.
 const SLACK: f64 = 0.25;
-/// Round trips for which room is made, and the window meanwhile as a share of what it carries without a queue: before competing.
-const FIRST: (u32, f64) = (4, 0.9);
-/// The same while competing.
-const LATER: (u32, f64) = (3, 0.75);
-/// The same when the least round trip is looked for.
-const LOOK: (u32, f64) = (3, 0.65);
 /// When the sessions of an endpoint make room together.
 const BEAT: Duration = Duration::from_secs(5);
 /// How long after a beat a session still joins.
@@ -46,6 +42,34 @@ const CUTS: u8 = 3;
 /// How long others are then taken to be there: what came back without them is remembered for as long.
 const MET: Duration = Duration::from_secs(20);
 
+/// A window, and what it gets.
+#[derive(Clone, Copy)]
+pub(super) struct Turnover {
+    /// In bytes.
+    pub(super) window: f64,
+    /// Bytes a second that came back in the last period.
+    pub(super) rate: f64,
+    /// The most that came back within about ten seconds, in bytes a second.
+    pub(super) rate_max: f64,
+}
+
+/// What a round trip has shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Seen {
+    /// Nothing new.
+    Nothing,
+    /// A competition, or the making of room, began or ended.
+    Turn,
+    /// The path is longer than it was, and what stood in its queue was none.
+    LongerPath,
+}
+
+impl Seen {
+    const fn turn(is_one: bool) -> Self {
+        if is_one { Self::Turn } else { Self::Nothing }
+    }
+}
+
 #[derive(Clone, Copy, Default)]
 pub(super) struct Rivalry {
     is_on: bool,
@@ -53,9 +77,8 @@ pub(super) struct Rivalry {
     empty_at: Instant,
     /// When room was last made, or the competition began.
     drained_at: Instant,
-    /// Until when room is made, and the window meanwhile, in bytes.
-    drains_until: Option<Instant>,
-    drained: f32,
+    drain: Option<Drain>,
+    overflow: Overflow,
     /// The window before room was made to see whether to compete, and what came back then: bytes, and bytes a second. No window has [grown](GROWN) from an
     /// infinite one: once in a competition is enough.
     before: (f32, f32),
@@ -73,12 +96,12 @@ impl Rivalry {
 
     /// The window while room is made.
     pub(super) fn drained(&self) -> Option<f64> {
-        self.drains_until.map(|_| f64::from(self.drained))
+        self.drain.map(|drain| drain.window())
     }
 
     /// Since when room is made.
     pub(super) fn drains_since(&self) -> Option<Instant> {
-        self.drains_until.map(|_| self.drained_at)
+        self.drain.map(|_| self.drained_at)
     }
 
     /// The window was cut. Cuts while competing are the proof that a path's own noise does not give.
@@ -87,6 +110,21 @@ impl Rivalry {
         if self.is_on && self.cuts == CUTS {
             self.met_at = now;
         }
+    }
+
+    /// Something was lost while competing, and not with what was lost before. Whether it shows that nobody competes.
+    pub(super) fn on_loss(&mut self, now: Instant, delays: &Delays) -> bool {
+        let is_refuted = self.overflow.on_loss(now, delays);
+        if is_refuted {
+            self.end(now);
+            self.met_at = Instant::ZERO;
+        }
+        is_refuted
+    }
+
+    /// Whether what seems to be others' queue was found to be none.
+    pub(super) fn is_refuted(&self, now: Instant, delays: &Delays) -> bool {
+        self.overflow.is_refuted(now, delays)
     }
 
     /// Whether others have been there lately.
@@ -99,7 +137,7 @@ impl Rivalry {
         self.empty_at >= at
     }
 
-    /// A round trip was seen, with this window in bytes and so many bytes a second coming back: whether competition, or making room, began or ended with it.
+    /// A round trip was seen.
     ///
     /// A thin session has its share, and fills no queue. It makes no room to find out why the path is slow or whether it has become another (ten packets for
     /// three round trips left a live stream late for seconds where a satellite had handed over to a farther one), and what the path itself varies by is no
@@ -107,13 +145,12 @@ impl Rivalry {
     pub(super) fn on_rtt(
         &mut self,
         now: Instant,
-        window: f64,
-        rate: f64,
+        full: Turnover,
         delays: &Delays,
         is_thin: bool,
-    ) -> bool {
-        let range = (delays.largest_us() - delays.least_us()).max(0.0);
-        let slack_us = SLACK * delays.least_us() * PACKET / window;
+    ) -> Seen {
+        let range = delays.longest_queue_us();
+        let slack_us = SLACK * delays.least_us() * PACKET / full.window;
         let varies_us = if is_thin {
             delays.clear_queue_us()
         } else {
@@ -122,57 +159,66 @@ impl Rivalry {
         let is_empty = delays.queue_us() <= (EMPTY * range).max(slack_us).max(varies_us);
         if is_empty || self.empty_at == Instant::ZERO {
             self.empty_at = now;
-            if self.is_look && self.drains_until.is_some_and(|until| now < until) {
+            if self.is_look && self.drain.is_some_and(|drain| !drain.is_over(now)) {
                 // What seems empty may still fall.
-                return false;
+                return Seen::Nothing;
             }
-            let changes = self.is_on || self.drains_until.is_some();
-            self.is_on = false;
-            self.cuts = 0;
-            self.drains_until = None;
-            return changes;
+            let changes = self.is_on || self.drain.is_some();
+            self.end(now);
+            return Seen::turn(changes);
         }
-        if let Some(until) = self.drains_until {
-            if now < until {
-                return false;
+        if let Some(drain) = &mut self.drain {
+            drain.record(delays);
+            if !drain.is_over(now) {
+                return Seen::Nothing;
             }
-            self.drains_until = None;
-            // A look for the least round trip says nothing of others.
-            let changes = !self.is_on;
-            self.is_on |= !self.is_look;
-            return changes;
+            return self.end_drain(now, delays);
         }
         let is_beat = now.as_nanos() % nanos(BEAT) < nanos(BEAT_LENGTH);
-        let share = delays.least_us() / delays.standing_us();
         if self.is_on {
             let falls = delays.queue_us() < FALLING * range;
             let is_due = now.since(self.drained_at) >= INTERVAL && (is_beat || falls);
-            if is_due || self.grows_for_nothing(window, rate) {
+            if is_due || self.grows_for_nothing(&full) {
                 self.before = (f32::INFINITY, 0.0);
-                self.begin_drain(now, LATER.0, LATER.1 * share * window, delays);
+                self.begin_drain(now, &LATER, full, delays);
             }
         } else if !is_thin {
-            self.before = (window as f32, rate as f32);
-            self.look_for_others(now, is_beat, share * window, delays);
+            self.before = (full.window as f32, full.rate as f32);
+            self.look_for_others(now, is_beat, full, delays);
         }
-        false
+        Seen::Nothing
+    }
+
+    /// Room was made, and the queue is not empty.
+    fn end_drain(&mut self, now: Instant, delays: &Delays) -> Seen {
+        let drain = self.drain.take();
+        // (While others compete 1 of 100 changes nothing by chance.)
+        let is_first = !self.is_on && !self.is_look;
+        if is_first && drain.is_some_and(|drain| drain.was_for_nothing(delays)) {
+            self.end(now);
+            return Seen::LongerPath;
+        }
+        // A look for the least round trip says nothing of others.
+        let changes = !self.is_on;
+        self.is_on |= !self.is_look;
+        Seen::turn(changes)
     }
 
     /// Whether the window has grown by [`GROWN`] since it competes, with nothing lost, and gets no more for it.
-    fn grows_for_nothing(&self, window: f64, rate: f64) -> bool {
+    fn grows_for_nothing(&self, full: &Turnover) -> bool {
         let (window_then, rate_then) = self.before;
-        let has_grown = self.cuts == 0 && window > GROWN * f64::from(window_then);
-        has_grown && rate < GETS_MORE * f64::from(rate_then)
+        let has_grown = self.cuts == 0 && full.window > GROWN * f64::from(window_then);
+        has_grown && full.rate < GETS_MORE * f64::from(rate_then)
     }
 
-    /// Makes room for the least round trip to be seen again, or to see whether it is others who keep the queue from emptying, if it is time; `carried` goes
-    /// without a queue.
-    fn look_for_others(&mut self, now: Instant, is_beat: bool, carried: f64, delays: &Delays) {
+    /// Makes room for the least round trip to be seen again, or to see whether it is others who keep the queue from emptying, if it is time.
+    fn look_for_others(&mut self, now: Instant, is_beat: bool, full: Turnover, delays: &Delays) {
+        let is_patient = now.since(self.empty_at) <= delays.smoothed() * PATIENCE;
         if is_beat && delays.is_least_stale(now) && now.since(self.drained_at) > BEAT / 2 {
-            self.begin_drain(now, LOOK.0, LOOK.1 * carried, delays);
+            self.begin_drain(now, &LOOK, full, delays);
             self.is_look = true;
-        } else if now.since(self.empty_at) > delays.smoothed() * PATIENCE {
-            self.begin_drain(now, FIRST.0, FIRST.1 * carried, delays);
+        } else if !is_patient && !self.is_refuted(now, delays) {
+            self.begin_drain(now, &FIRST, full, delays);
         }
     }
 
@@ -180,16 +226,23 @@ impl Rivalry {
     /// Room is not made for longer because of that. (A stream of small messages once had to live with one packet a round trip until
     /// the large ones were forgotten: tests/regressions.rs.)
     pub(super) fn on_unmeasured(&mut self, now: Instant) {
-        if self.drains_until.is_some_and(|until| now >= until) {
-            self.drains_until = None;
+        if self.drain.is_some_and(|drain| drain.is_over(now)) {
+            self.drain = None;
             self.empty_at = now;
         }
     }
 
-    fn begin_drain(&mut self, now: Instant, round_trips: u32, window: f64, delays: &Delays) {
+    fn begin_drain(&mut self, now: Instant, room: &Room, full: Turnover, delays: &Delays) {
         self.is_look = false;
         self.drained_at = now;
-        self.drains_until = Some(now + delays.smoothed() * round_trips);
-        self.drained = window as f32;
+        self.drain = Some(Drain::begin(now, room, full, delays));
+    }
+
+    /// Nobody competes, and no room is made.
+    fn end(&mut self, now: Instant) {
+        self.is_on = false;
+        self.empty_at = now;
+        self.cuts = 0;
+        self.drain = None;
     }
 }
