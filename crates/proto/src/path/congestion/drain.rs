@@ -38,26 +38,26 @@ pub(super) struct Drain {
     until: Instant,
     /// The window meanwhile, in bytes.
     window: f32,
-    /// The standing round trip when it began, and the least and the most since, in microseconds.
-    before_us: f32,
+    /// The least and the most of the standing round trip since it began, in microseconds.
     least_us: f32,
     most_us: f32,
-    /// By how much a queue of ours would fall, or our part of another.
-    falls_us: f32,
+    /// A queue changes by more.
+    nothing_us: f32,
 }
 
 impl Drain {
     pub(super) fn begin(now: Instant, room: &Room, full: Turnover, delays: &Delays) -> Self {
         let share = room.share * delays.least_us() / delays.standing_us();
-        let left_out = full.window * (1.0 - share);
-        let before_us = delays.standing_us() as f32;
+        // A queue of ours falls by what is left out, and another by our part of it.
+        let falls_us = 1e6 * full.window * (1.0 - share) / full.rate_max.max(1.0);
+        let nothing_us = (UNCHANGED * delays.queue_us()).min(UNMOVED * falls_us);
+        let standing_us = delays.standing_us() as f32;
         Self {
             until: now + delays.smoothed() * room.round_trips,
             window: (share * full.window) as f32,
-            before_us,
-            least_us: before_us,
-            most_us: before_us,
-            falls_us: (1e6 * left_out / full.rate_max.max(1.0)) as f32,
+            least_us: standing_us,
+            most_us: standing_us,
+            nothing_us: nothing_us as f32,
         }
     }
 
@@ -77,9 +77,7 @@ impl Drain {
     }
 
     /// Whether it was made in no queue: what is longer than the least round trip is the path.
-    pub(super) fn was_for_nothing(&self, delays: &Delays) -> bool {
-        let queue_us = f64::from(self.before_us) - delays.least_us();
-        let changed_us = f64::from(self.most_us - self.least_us);
-        changed_us <= (UNCHANGED * queue_us).min(UNMOVED * f64::from(self.falls_us))
+    pub(super) fn was_for_nothing(&self) -> bool {
+        self.most_us - self.least_us <= self.nothing_us
     }
 }

@@ -25,7 +25,8 @@ const OTHER: f64 = 1.5;
 #[derive(Clone, Copy, Default)]
 pub(super) struct Overflow {
     score: i8,
-    refuted_at: Option<Instant>,
+    /// [`Instant::ZERO`] if it never was.
+    refuted_at: Instant,
     /// What seemed to be a queue, at its longest, in microseconds.
     range_us: f32,
 }
@@ -43,7 +44,7 @@ impl Overflow {
         }
         *self = Self {
             score: 0,
-            refuted_at: Some(now),
+            refuted_at: now,
             range_us: range_us as f32,
         };
         true
@@ -51,7 +52,61 @@ impl Overflow {
 
     /// Whether what seems to be a queue was found to be none.
     pub(super) fn is_refuted(&self, now: Instant, delays: &Delays) -> bool {
-        let is_recent = self.refuted_at.is_some_and(|at| now.since(at) < MEMORY);
+        let is_recent = self.refuted_at != Instant::ZERO && now.since(self.refuted_at) < MEMORY;
         is_recent && delays.longest_queue_us() < OTHER * f64::from(self.range_us)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::delays::Sample;
+    use super::*;
+
+    fn at(ms: u64) -> Instant {
+        Instant::from_micros(1_000_000 + ms * 1000)
+    }
+
+    /// Round trips each 10 ms.
+    fn seen(round_trips_us: &[u64]) -> Delays {
+        let mut delays = Delays::default();
+        for (step, us) in round_trips_us.iter().enumerate() {
+            let sample = Sample {
+                took: Duration::from_micros(*us),
+                waited: Duration::ZERO,
+                smoothed: Duration::from_millis(40),
+                bytes: 1200,
+                gathered: Duration::ZERO,
+                rate: 0.0,
+                span: Duration::from_millis(5),
+                is_steady: true,
+                is_clear: false,
+                varies: false,
+                rate_max: None,
+            };
+            delays.record(at(step as u64 * 10), &sample);
+        }
+        delays
+    }
+
+    #[test]
+    fn losses_refute_a_full_queue_where_it_is_short_and_not_full() {
+        let cases: [(&[u64], bool); 3] = [
+            (&[40_000, 44_000, 41_000, 41_000], true),
+            // Lost when the queue is full.
+            (&[40_000, 42_000, 44_000, 44_000], false),
+            // No jitter is that long.
+            (&[40_000, 90_000, 41_000, 41_000], false),
+        ];
+        for (round_trips_us, expected) in cases {
+            let delays = seen(round_trips_us);
+            let mut overflow = Overflow::default();
+            let refuting = (0..20).position(|_| overflow.on_loss(at(100), &delays));
+            assert_eq!(refuting.is_some(), expected, "{round_trips_us:?}");
+            assert!(refuting.is_none_or(|losses| losses >= 2), "not by one loss");
+            assert_eq!(overflow.is_refuted(at(200), &delays), expected);
+            assert!(!overflow.is_refuted(at(60_000), &delays), "for a while");
+            let grown = seen(&[40_000, 47_000, 47_000, 47_000]);
+            assert!(!overflow.is_refuted(at(200), &grown), "another queue");
+        }
     }
 }

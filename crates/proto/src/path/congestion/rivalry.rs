@@ -172,7 +172,7 @@ impl Rivalry {
             if !drain.is_over(now) {
                 return Seen::Nothing;
             }
-            return self.end_drain(now, delays);
+            return self.end_drain(now);
         }
         let is_beat = now.as_nanos() % nanos(BEAT) < nanos(BEAT_LENGTH);
         if self.is_on {
@@ -190,11 +190,11 @@ impl Rivalry {
     }
 
     /// Room was made, and the queue is not empty.
-    fn end_drain(&mut self, now: Instant, delays: &Delays) -> Seen {
+    fn end_drain(&mut self, now: Instant) -> Seen {
         let drain = self.drain.take();
         // (While others compete 1 of 100 changes nothing by chance.)
         let is_first = !self.is_on && !self.is_look;
-        if is_first && drain.is_some_and(|drain| drain.was_for_nothing(delays)) {
+        if is_first && drain.is_some_and(|drain| drain.was_for_nothing()) {
             self.end(now);
             return Seen::LongerPath;
         }

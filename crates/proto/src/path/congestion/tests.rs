@@ -53,7 +53,7 @@ fn grown() -> Congestion {
 #[test]
 fn a_controller_is_small() {
     assert!(
-        size_of::<Congestion>() <= 488,
+        size_of::<Congestion>() <= 520,
         "{}",
         size_of::<Congestion>()
     );
@@ -206,7 +206,9 @@ fn a_gap_among_rivals_cuts_once() {
     congestion.set_waiting(at(500), 1_000_000, 0);
     // A queue that does not empty.
     for round in 5..25 {
-        fill(&mut congestion, round * 150, RTT * 3 / 2);
+        // (What stays as it is whatever is sent is the path.)
+        let wanders = Duration::from_millis(10 * (round % 3));
+        fill(&mut congestion, round * 150, RTT * 3 / 2 + wanders);
     }
     assert!(congestion.rivalry.is_on());
     let before = congestion.window();
