@@ -223,8 +223,11 @@ impl Session {
         let Some(message) = self.traffic.outbox.message(slot) else {
             return false;
         };
+        if message.delivery == Delivery::ReliableOrdered {
+            return false;
+        }
         let urgency = self.urgency(now, entry, message);
-        if message.delivery == Delivery::ReliableOrdered || message.course.urgency == urgency {
+        if message.course.urgency == urgency {
             return false;
         }
         let mut blocks = message.live_blocks();

@@ -11,24 +11,24 @@ const UNCHANGED: f64 = 1.0 / 16.0;
 const UNMOVED: f64 = 0.25;
 
 /// How much room is made.
-pub(super) struct Room {
+pub(super) struct Depth {
     round_trips: u32,
     /// The window meanwhile, as a share of what goes without a queue.
     share: f64,
 }
 
 /// Before competing.
-pub(super) const FIRST: Room = Room {
+pub(super) const FIRST: Depth = Depth {
     round_trips: 4,
     share: 0.9,
 };
 /// While competing.
-pub(super) const LATER: Room = Room {
+pub(super) const LATER: Depth = Depth {
     round_trips: 3,
     share: 0.75,
 };
 /// When the least round trip is looked for.
-pub(super) const LOOK: Room = Room {
+pub(super) const LOOK: Depth = Depth {
     round_trips: 3,
     share: 0.65,
 };
@@ -46,14 +46,14 @@ pub(super) struct Drain {
 }
 
 impl Drain {
-    pub(super) fn begin(now: Instant, room: &Room, full: Turnover, delays: &Delays) -> Self {
-        let share = room.share * delays.least_us() / delays.standing_us();
+    pub(super) fn begin(now: Instant, depth: &Depth, full: Turnover, delays: &Delays) -> Self {
+        let share = depth.share * delays.least_us() / delays.standing_us();
         // A queue of ours falls by what is left out, and another by our part of it.
         let falls_us = 1e6 * full.window * (1.0 - share) / full.rate_max.max(1.0);
         let nothing_us = (UNCHANGED * delays.queue_us()).min(UNMOVED * falls_us);
         let standing_us = delays.standing_us() as f32;
         Self {
-            until: now + delays.smoothed() * room.round_trips,
+            until: now + delays.smoothed() * depth.round_trips,
             window: (share * full.window) as f32,
             least_us: standing_us,
             most_us: standing_us,

@@ -4,7 +4,7 @@
 //! game sends does not wait behind what it downloads. Sparse losses say nothing of the queue and change nothing. Losses
 //! that chance does not explain (a policer, a tiny buffer) shrink the window.
 //! **Competing** (`cubic.rs`): when the queue was not nearly empty for five round trips (`rivalry.rs`), flows that know only loss fill it;
-//! then the window is CUBIC's, and every loss counts.
+//! then the window is CUBIC's, and every loss counts, until losses show that nobody is there (`overflow.rs`).
 //!
 //! An ECN mark is a congestion event in both modes, at most once a round trip (RFC 3168). Persistent congestion is RFC 9002 section 7.6,
 //! but for what goes meanwhile and what is left afterwards (`silence.rs`). A window that is not filled neither grows nor shrinks

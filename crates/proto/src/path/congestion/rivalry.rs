@@ -7,6 +7,9 @@
 //! again from time to time. And when the least round trip was not seen for some seconds, it looks for it (as BBR does; thin sessions do not), since a
 //! flow that came late, or all of them together after a while, would take a standing queue for a part of the path.
 //!
+//! Room before a competition that changes nothing was made in no queue: the path is longer than it was (`drain.rs`). And losses that a full queue does not
+//! explain show that nobody is there (`overflow.rs`).
+//!
 //! It helps when all make room at once. So the flows of an endpoint do so when its clock shows a multiple of [`BEAT`], and others
 //! join when they see the queue fall.
 
@@ -14,7 +17,7 @@ use core::time::Duration;
 
 use super::PACKET;
 use super::delays::Delays;
-use super::drain::{Drain, FIRST, LATER, LOOK, Room};
+use super::drain::{Depth, Drain, FIRST, LATER, LOOK};
 use super::overflow::Overflow;
 use crate::time::{Instant, nanos};
 
@@ -232,10 +235,10 @@ impl Rivalry {
         }
     }
 
-    fn begin_drain(&mut self, now: Instant, room: &Room, full: Turnover, delays: &Delays) {
+    fn begin_drain(&mut self, now: Instant, depth: &Depth, full: Turnover, delays: &Delays) {
         self.is_look = false;
         self.drained_at = now;
-        self.drain = Some(Drain::begin(now, room, full, delays));
+        self.drain = Some(Drain::begin(now, depth, full, delays));
     }
 
     /// Nobody competes, and no room is made.
