@@ -307,6 +307,28 @@ fn downloads_beside_tcp_take_their_share() {
     }
 }
 
+/// Downloads lost a tenth of their packets in a queue of a quarter of what the path holds, and took it for chance; CUBIC beside them starved.
+#[test]
+fn downloads_through_a_short_queue_lose_little() {
+    for (ours, rivals, most) in [(4, 0, 0.04), (4, 4, 0.06)] {
+        let link = LinkSpec::drop_tail(20_000_000, ms(40), 0.25);
+        let mut bulk = Bulk::new(1, ms(40), link);
+        for index in 0..ours {
+            bulk.download(&plain(ms(40)), ms(137 * index));
+        }
+        for index in 0..rivals {
+            bulk.rival(ms(151 * index));
+        }
+        bulk.run(sec(20));
+        bulk.restart();
+        bulk.run(sec(30));
+        let stats = bulk.world.link(bulk.link).stats();
+        let dropped = stats.dropped as f64 / stats.packets as f64;
+        println!("{ours}+{rivals}: {dropped:.3} dropped");
+        assert!(dropped <= most, "{ours}+{rivals}: {dropped}");
+    }
+}
+
 /// Goal: one beside one shares, too.
 #[test]
 fn a_download_beside_one_tcp_flow() {

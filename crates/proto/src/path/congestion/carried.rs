@@ -11,6 +11,8 @@ pub(super) const CLEAR_SHARE: f64 = 0.75;
 pub(super) const RATE_MEMORY: Duration = Duration::from_secs(10);
 /// Losses of a period that chance explains, whatever their share.
 const LOSSES_EXPLAINED: u16 = 3;
+/// Losses of a period that are too much where a full queue takes them. (One: at half a BDP beside CUBIC three quarters of a share.)
+const LOSSES_OF_FULL_QUEUE: u16 = 2;
 /// The share of a period's packets that chance may lose, whatever is known of the path.
 const LOSS_SHARE_EXPLAINED: f32 = 0.1;
 /// No path loses more by chance.
@@ -30,6 +32,17 @@ struct Period {
     lost: u16,
 }
 
+/// What the losses of a period are.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Losses {
+    /// All that there were.
+    Whole,
+    /// Some did not count, or may be others' doing.
+    InPart,
+    /// A full queue's, whoever fills it.
+    OfFullQueue,
+}
+
 /// What a period has told of losses.
 #[derive(Clone, Copy, Default)]
 struct Told {
@@ -37,7 +50,7 @@ struct Told {
     rate: u32,
     /// Share of packets lost.
     lost: f32,
-    /// All losses were counted, and were not those of a competition.
+    /// They were all that there were.
     is_whole: bool,
 }
 
@@ -118,8 +131,8 @@ impl Carried {
         sent_at >= self.period.began && self.period.acked + self.period.lost >= PERIOD_PACKETS
     }
 
-    /// The period ends, and the next begins. `is_whole`: all losses were counted, and were not those of a competition.
-    pub(super) fn end(&mut self, now: Instant, is_whole: bool) -> Ended {
+    /// The period ends, and the next begins.
+    pub(super) fn end(&mut self, now: Instant, losses: Losses) -> Ended {
         let period = self.period;
         self.begin_anew(now);
         let seconds = now.since(period.began).as_secs_f64().max(1e-4);
@@ -128,12 +141,16 @@ impl Carried {
         let this = Told {
             rate: self.rate,
             lost: f32::from(period.lost) / f32::from((period.acked + period.lost).max(1)),
-            is_whole,
+            is_whole: losses == Losses::Whole,
         };
         let before = core::mem::replace(&mut self.told, this);
         Ended {
             tells_chance: self.learn_chance_loss(before),
-            is_too_much: self.is_too_much(&period),
+            is_too_much: if losses == Losses::OfFullQueue {
+                period.lost >= LOSSES_OF_FULL_QUEUE
+            } else {
+                self.is_too_much(&period)
+            },
         }
     }
 

@@ -340,6 +340,12 @@ impl Delays {
         self.standing_us() + f64::from(self.gathered_us)
     }
 
+    /// For how long what stands is looked at, at least: a quarter of a round trip, or what is answered together.
+    pub(super) fn looks_for(&self) -> Duration {
+        let us = (self.smoothed_us / 4).max(self.gathered_us);
+        Duration::from_micros(u64::from(us))
+    }
+
     pub(super) fn largest_us(&self) -> f64 {
         f64::from(u32::MAX - self.largest.get_us())
     }

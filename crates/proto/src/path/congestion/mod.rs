@@ -30,7 +30,7 @@ mod tests;
 
 use core::time::Duration;
 
-use carried::{CLEAR_SHARE, Carried, RATE_MEMORY};
+use carried::{CLEAR_SHARE, Carried, Losses, RATE_MEMORY};
 use copa::Copa;
 use cubic::Cubic;
 use delays::{Delays, Sample, WANDER_MAX_US};
@@ -426,13 +426,8 @@ impl Congestion {
     }
 
     fn end_period(&mut self, now: Instant) {
-        // After a cut, packets sent before it count if they arrive, and not if they are lost.
-        let recovers = self.recovery.since().map(|at| at + self.delays.smoothed());
-        let is_whole = recovers.is_none_or(|until| self.carried.began() >= until)
-            && !self.rivalry.is_on()
-            && !self.rivalry.was_met(now)
-            && self.rivalry.was_empty_since(self.carried.began());
-        let ended = self.carried.end(now, is_whole);
+        let losses = self.losses_of_period(now);
+        let ended = self.carried.end(now, losses);
         self.keep_what_came_back();
         if ended.tells_chance {
             self.take_back_cuts(now);
@@ -440,6 +435,23 @@ impl Congestion {
         if ended.is_too_much {
             self.uncut = self.uncut.max(self.window as f32);
             self.cut(now);
+        }
+    }
+
+    fn losses_of_period(&self, now: Instant) -> Losses {
+        if self.rivalry.is_queue_full(now) {
+            return Losses::OfFullQueue;
+        }
+        // After a cut, packets sent before it count if they arrive, and not if they are lost.
+        let recovers = self.recovery.since().map(|at| at + self.delays.smoothed());
+        let is_whole = recovers.is_none_or(|until| self.carried.began() >= until)
+            && !self.rivalry.is_on()
+            && !self.rivalry.was_met(now)
+            && self.rivalry.was_empty_since(self.carried.began());
+        if is_whole {
+            Losses::Whole
+        } else {
+            Losses::InPart
         }
     }
 
@@ -471,6 +483,7 @@ impl Congestion {
             self.silence.on_lost(bytes);
             return;
         }
+        self.rivalry.on_loss(now, &self.delays);
         // A thin session does not cause what a burst takes of it, however much that is: it counts once.
         let together = self.is_thin().then(|| self.burst_span());
         self.carried.on_lost(sent_at, together.unwrap_or_default());
@@ -484,7 +497,7 @@ impl Congestion {
     /// A loss counts, if it is one that rivals' queue explains. Where losses show that there is none, what they took is given back.
     fn lose_to_rivals(&mut self, now: Instant) {
         self.uncut = self.uncut.max(self.window as f32);
-        if self.rivalry.on_loss(now, &self.delays) {
+        if self.rivalry.on_loss_to_rivals(now, &self.delays) {
             self.window = f64::from(core::mem::take(&mut self.uncut));
             self.copa.restart(now, self.window);
         } else {

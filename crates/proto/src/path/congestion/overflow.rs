@@ -22,31 +22,62 @@ const MEMORY: Duration = Duration::from_secs(20);
 /// A queue that is so much longer than what was refuted is another.
 const OTHER: f64 = 1.5;
 
+/// For a full queue if positive, from [`REFUTED`] to [`FOR_MAX`].
+#[derive(Clone, Copy, Default)]
+struct Evidence(i8);
+
+impl Evidence {
+    /// Something is lost, and the queue is what it is.
+    fn add(&mut self, delays: &Delays) {
+        let is_full = delays.queue_us() > NEARLY_FULL * delays.longest_queue_us();
+        let speaks = if is_full { FOR } else { AGAINST };
+        self.0 = (self.0 + speaks).clamp(REFUTED, FOR_MAX);
+    }
+}
+
 #[derive(Clone, Copy, Default)]
 pub(super) struct Overflow {
-    score: i8,
-    /// [`Instant::ZERO`] if it never was.
+    of_all: Evidence,
+    /// Since it was last refuted.
+    while_competing: Evidence,
+    /// What is lost until then is seen with the same queue: 4,000 packets in a loop's 30 frames a second lost 10 % by chance, and twenty at a time spoke for a full queue.
+    seen_until: Instant,
+    /// When a full queue was last shown, and refuted. [`Instant::ZERO`] if never.
+    shown_at: Instant,
     refuted_at: Instant,
     /// What seemed to be a queue, at its longest, in microseconds.
     range_us: f32,
 }
 
 impl Overflow {
-    /// Something was lost, and not with what was lost before. Whether losses are now known not to be a full queue's.
-    pub(super) fn on_loss(&mut self, now: Instant, delays: &Delays) -> bool {
+    /// Something was lost, and not with what was lost before.
+    pub(super) fn on_loss(&mut self, now: Instant, delays: &Delays) {
+        if now < self.seen_until {
+            return;
+        }
+        self.seen_until = now + delays.looks_for();
+        self.of_all.add(delays);
+        if self.of_all.0 == FOR_MAX {
+            self.shown_at = now;
+        }
+    }
+
+    /// Whether losses were lately a full queue's.
+    pub(super) fn is_shown(&self, now: Instant) -> bool {
+        self.shown_at != Instant::ZERO && now.since(self.shown_at) < MEMORY
+    }
+
+    /// Something was lost while competing, and not with what was lost before. Whether losses are now known not to be a full queue's.
+    pub(super) fn on_loss_to_rivals(&mut self, now: Instant, delays: &Delays) -> bool {
         let range_us = delays.longest_queue_us();
-        let is_full = delays.queue_us() > NEARLY_FULL * range_us;
-        self.score += if is_full { FOR } else { AGAINST };
-        self.score = self.score.clamp(REFUTED, FOR_MAX);
+        self.while_competing.add(delays);
         let may_be_jitter = range_us < JITTER_MAX * delays.least_us();
-        if self.score > REFUTED || !may_be_jitter {
+        if self.while_competing.0 > REFUTED || !may_be_jitter {
             return false;
         }
-        *self = Self {
-            score: 0,
-            refuted_at: now,
-            range_us: range_us as f32,
-        };
+        self.while_competing = Evidence::default();
+        self.refuted_at = now;
+        self.range_us = range_us as f32;
         true
     }
 
@@ -89,6 +120,20 @@ mod tests {
     }
 
     #[test]
+    fn what_is_lost_at_once_speaks_once() {
+        let delays = seen(&[40_000, 44_000, 44_000, 44_000]);
+        let mut overflow = Overflow::default();
+        for step in 0..20 {
+            for _ in 0..20 {
+                overflow.on_loss(at(100 + step * 20), &delays);
+            }
+            let expected = step + 1 >= u64::from(FOR_MAX.unsigned_abs());
+            assert_eq!(overflow.is_shown(at(500)), expected, "{step}");
+        }
+        assert!(!overflow.is_shown(at(60_000)), "for a while");
+    }
+
+    #[test]
     fn losses_refute_a_full_queue_where_it_is_short_and_not_full() {
         let cases: [(&[u64], bool); 3] = [
             (&[40_000, 44_000, 41_000, 41_000], true),
@@ -100,7 +145,7 @@ mod tests {
         for (round_trips_us, expected) in cases {
             let delays = seen(round_trips_us);
             let mut overflow = Overflow::default();
-            let refuting = (0..20).position(|_| overflow.on_loss(at(100), &delays));
+            let refuting = (0..20).position(|_| overflow.on_loss_to_rivals(at(100), &delays));
             assert_eq!(refuting.is_some(), expected, "{round_trips_us:?}");
             assert!(refuting.is_none_or(|losses| losses >= 2), "not by one loss");
             assert_eq!(overflow.is_refuted(at(200), &delays), expected);

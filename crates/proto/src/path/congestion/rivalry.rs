@@ -115,9 +115,19 @@ impl Rivalry {
         }
     }
 
+    /// Something was lost, and not with what was lost before.
+    pub(super) fn on_loss(&mut self, now: Instant, delays: &Delays) {
+        self.overflow.on_loss(now, delays);
+    }
+
+    /// Whether what is lost is a full queue's, whoever fills it.
+    pub(super) fn is_queue_full(&self, now: Instant) -> bool {
+        self.overflow.is_shown(now)
+    }
+
     /// Something was lost while competing, and not with what was lost before. Whether it shows that nobody competes.
-    pub(super) fn on_loss(&mut self, now: Instant, delays: &Delays) -> bool {
-        let is_refuted = self.overflow.on_loss(now, delays);
+    pub(super) fn on_loss_to_rivals(&mut self, now: Instant, delays: &Delays) -> bool {
+        let is_refuted = self.overflow.on_loss_to_rivals(now, delays);
         if is_refuted {
             self.end(now);
             self.met_at = Instant::ZERO;
