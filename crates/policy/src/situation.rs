@@ -16,6 +16,9 @@ pub struct Burst {
     pub lasts: Duration,
     /// What is surely left of it after a round, 0..=1: a symbol sent again for a lost one is lost with probability p + `again` (1 - p).
     pub again: f32,
+    /// The share by which the loss that is expected grows with one more, at least 0, for what that says of the path. Later rounds are decided knowing of
+    /// the loss that made them necessary.
+    pub tells: f32,
     /// Where bursts take a part of what is sent in them, and not all: the correlation of the fates of symbols that leave in one flight, as far as it
     /// is no chance, 0..1. The share that is lost differs so much from flight to flight. 0 where bursts take all, or nothing is known.
     pub uneven: f32,
@@ -116,6 +119,7 @@ impl Situation {
                 surely: 0.0,
                 lasts: Duration::ZERO,
                 again: 0.0,
+                tells: 0.0,
                 uneven: 0.0,
                 was_lost: false,
                 age: Duration::ZERO,
@@ -158,6 +162,16 @@ impl Situation {
         let again = self.burst.again * (1.0 - self.loss_mean);
         let is_more = again > NOTABLY_MORE * self.loss_mean && !self.is_bursty();
         is_more.then_some(self.loss_mean + again)
+    }
+
+    /// Expected loss by which later rounds will be decided. (Where it is a matter of one more symbol or not, a thousandth more loss makes a fiftieth more of
+    /// them.)
+    pub(crate) fn loss_later(&self) -> f32 {
+        if self.rounds_left > 1 && self.burst.tells > 0.0 {
+            self.loss_mean * (1.0 + self.burst.tells)
+        } else {
+            self.loss_mean
+        }
     }
 
     /// Share of the blocks that rounds have not saved which a flight after them still does.

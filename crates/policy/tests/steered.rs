@@ -39,6 +39,46 @@ fn silence_is_not_total_loss() {
     );
 }
 
+/// A regression: later rounds are decided knowing of the loss that made them necessary, which was not reckoned with: with 20 % of loss, two rounds and
+/// k = 1, 0.097 % were missed for 0.1 that were expected, which cost 0.4 points.
+/// Method: a price at which some messages have three copies after a loss and some four; what is expected beside what is decided at the greater loss.
+#[test]
+fn what_later_rounds_know_is_expected() {
+    let policy = steered(1e-3);
+    let (loss, draws) = (0.19_f32, 20_000_u32);
+    let missed = |tells: f32, reckoned_with: f32| {
+        let (mut expected, mut real) = (0.0, 0.0);
+        for step in 0..draws {
+            let first = Situation {
+                price: Some(Price::from_log2(7.5)),
+                draw: step.wrapping_mul(0x9e37_79b9),
+                burst: Burst {
+                    tells: reckoned_with,
+                    ..Burst::default()
+                },
+                ..Situation::first(1, 2, loss)
+            };
+            expected += f64::from(policy.miss_at_price(&first).expect("tables are built"));
+            let sent = policy.decide(&first).symbols;
+            let second = Situation {
+                rounds_left: 1,
+                sent,
+                loss_mean: loss * (1.0 + tells),
+                ..first
+            };
+            let all = sent + policy.decide(&second).symbols;
+            real += f64::from(loss).powi(i32::from(all));
+        }
+        expected / real
+    };
+    for tells in [0.0, 0.002, 0.01] {
+        let ratio = missed(tells, tells);
+        assert!((0.98..1.02).contains(&ratio), "{tells}: {ratio}");
+    }
+    let blind = missed(0.01, 0.0);
+    assert!(blind > 1.05, "{blind}");
+}
+
 /// Goal: a lost flight that may as well have arrived, and gets one symbol more where two would go if the loss were known, is expected to
 /// miss as often as that comes to. (It was expected to get two: of the built-in busy hour 0.127 % were late for 0.1.)
 /// Method: answers lost as often as symbols, and a price at which the doubt decides; beside the sums done by hand.
@@ -119,6 +159,7 @@ fn a_burst_is_not_taken_for_silence() {
                 surely: 0.9,
                 lasts: ms(lasts_ms),
                 again: 0.0,
+                tells: 0.0,
                 uneven: 0.0,
                 was_lost: false,
                 age: ms(110),
@@ -368,7 +409,7 @@ fn what_a_message_may_cost_is_bounded() {
 fn all_tables_are_small() {
     let policy = steered(1e-3);
     let (tables, bytes) = policy.stored();
-    assert_eq!(tables, 53);
+    assert_eq!(tables, 61);
     assert!(bytes < 4_000_000, "{bytes}");
 }
 
@@ -394,6 +435,7 @@ fn nothing_out_of_range_panics() {
                 surely: numbers[pick(7)],
                 lasts: times[pick(3)],
                 again: numbers[pick(7)],
+                tells: numbers[pick(7)],
                 uneven: [0.0, 0.0, numbers[pick(7)]][pick(3)],
                 was_lost: pick(2) == 0,
                 age: times[pick(3)],

@@ -9,7 +9,7 @@ use crate::limits::LOSS_MAX;
 use crate::{Price, Situation};
 
 /// Losses from 2^-14 to one half. Below one in 16,384, no round but the last has anything to decide.
-pub(crate) const LOSSES: usize = 53;
+pub(crate) const LOSSES: usize = 61;
 /// Prices from 2^0 to 2^27.
 pub(crate) const PRICES: usize = 42;
 /// Rounds left that have a table of their own; more are served as this many. The cost is at its floor by then (research/fec.md,
@@ -30,9 +30,19 @@ struct Octaves {
     index: usize,
 }
 
-/// The greatest first. Two points an octave, from 2^-8 on four, from 2^-4 on eight: with four, 20 % of loss and two rounds cost 0.2 to 0.8 points more than
-/// they have to; below 2^-8 two lose nothing.
-const SEGMENTS: [Octaves; 3] = [
+/// The greatest first. Two points an octave, from 2^-8 on four, from 2^-4 on eight, from 2^-3 to 2^-2 sixteen: with four, 20 % of loss and two rounds cost
+/// 0.2 to 0.8 points more than they have to, and with eight k = 8 0.13; below 2^-8 two lose nothing.
+const SEGMENTS: [Octaves; 5] = [
+    Octaves {
+        first: (127 - 2) << 23,
+        shift: 20,
+        index: 52,
+    },
+    Octaves {
+        first: (127 - 3) << 23,
+        shift: 19,
+        index: 36,
+    },
     Octaves {
         first: (127 - 4) << 23,
         shift: 20,
@@ -53,14 +63,11 @@ const SEGMENTS: [Octaves; 3] = [
 impl Octaves {
     /// The greatest that this is true of; else the smallest.
     fn greatest(is_so: impl Fn(&Self) -> bool) -> &'static Self {
-        let [large, middle, small] = &SEGMENTS;
-        if is_so(large) {
-            large
-        } else if is_so(middle) {
-            middle
-        } else {
-            small
-        }
+        let [larger @ .., least] = &SEGMENTS;
+        larger
+            .iter()
+            .find(|octaves| is_so(octaves))
+            .unwrap_or(least)
     }
 
     /// Those around a loss; the smallest for what is less.

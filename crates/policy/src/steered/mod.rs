@@ -223,22 +223,28 @@ impl Policy for Steered {
     }
 
     fn miss_at_price(&self, situation: &Situation) -> Option<f32> {
-        let miss = |draw| {
-            let drawn = Situation { draw, ..*situation };
+        let miss = |loss_mean, draw| {
+            let drawn = Situation {
+                loss_mean,
+                draw,
+                ..*situation
+            };
             Some(self.state(&drawn)?.expected_miss(self.miss_target) as f32)
         };
         // Which of the two points around the loss is drawn is no news of the path. (An only flight is reckoned without points, and a search is
         // not made twice.)
         let is_only = situation.rounds_left <= 1 && situation.sent == 0;
-        let (draws, upper) = grid::lower_and_upper(situation.loss_mean);
-        if upper == 0.0 || is_only || situation.is_bursty() {
-            return miss(situation.draw);
+        if is_only || situation.is_bursty() {
+            return miss(situation.loss_mean, situation.draw);
         }
+        let decided_by = situation.loss_later();
+        let (draws, upper) = grid::lower_and_upper(decided_by);
         // (What else is drawn has other bits.)
         let others = situation.draw & !draws[0];
         let [low, high] = draws.map(|draw| {
-            let point = grid::loss_at(grid::loss_index(situation.loss_mean, draw));
-            Some(miss_at_loss(miss(others | draw)?, point as f32, situation))
+            let point = grid::loss_at(grid::loss_index(decided_by, draw));
+            let miss = miss(decided_by, others | draw)?;
+            Some(miss_at_loss(miss, point as f32, situation))
         });
         Some(low? + upper * (high? - low?))
     }

@@ -1,7 +1,7 @@
 //! What is best at each price: solved for one loss, packed.
 //!
 //! At a fixed price the best action depends on the loss, the rounds left and the deficit alone, not on k or on the rounds that
-//! were planned: one table serves blocks of all sizes and all miss targets. All of them take 2.9 MB; one is built when a
+//! were planned: one table serves blocks of all sizes and all miss targets. All of them take 3.3 MB; one is built when a
 //! path's loss first comes near it.
 
 use alloc::boxed::Box;

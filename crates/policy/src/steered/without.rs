@@ -57,7 +57,7 @@ impl Part {
         let mut seen = *situation;
         match self {
             Self::Steering => seen.price = None,
-            Self::Level => seen.loss_mean = seen.loss,
+            Self::Level => (seen.loss_mean, seen.burst.tells) = (seen.loss, 0.0),
             Self::Spacing => {
                 seen.burst = Burst {
                     correlation: 0.0,
@@ -151,6 +151,7 @@ mod tests {
                 surely: 0.8,
                 lasts: Duration::from_millis(20),
                 again: 0.0,
+                tells: 0.0,
                 uneven: 0.0,
                 was_lost: true,
                 age: Duration::from_millis(3),

@@ -35,6 +35,9 @@ const PLACED: f32 = 40.0;
 const TELLING: f32 = 40.0;
 /// Not to know which level the path is at is a doubt up to this deviation of what is expected: it is known well enough to doubt it.
 const UNSETTLED_MAX: f32 = 0.45;
+/// While it is not known which level the path is at, one loss tells more than this, but then what follows is too uncertain to reckon with it: what is missed over two rounds
+/// in the first seconds was expected too low.
+const TOLD_MAX: f32 = 0.05;
 /// Higher powers than this are as good as this.
 const POWER_MAX: u32 = 8;
 /// More losses than this are not told apart.
@@ -154,6 +157,13 @@ impl LossLevel {
         let beyond_mean = power.in_mean.min(POWER_MAX as f32) - 1.0;
         let unplaced = beyond_mean / (2.0 * (self.losses_met() + PLACED));
         turning.max(self.power_mean(power.whole, UNSURE_MAX * mean)) * (1.0 + unplaced)
+    }
+
+    /// The share by which the loss that is expected grows with one more: worse levels are more likely then (Bayes), and each lies higher. Up to [`TOLD_MAX`].
+    pub(crate) fn told_by_a_loss(&self) -> f32 {
+        let mean = self.mean();
+        let told = self.variance(mean) + (1.0 - mean) / self.losses_met().max(MOVED_LOSSES);
+        told.min(TOLD_MAX)
     }
 
     /// How far the misses that are expected may be wrong, since only so many losses have said where the level lies, nor which it is at present. (On a path that

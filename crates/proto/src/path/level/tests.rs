@@ -185,6 +185,19 @@ fn where_a_level_lies_is_not_known_from_few_losses() {
     assert!(over_mean(4000.0) < 1.001, "{}", over_mean(4000.0));
 }
 
+/// A loss more says little where the level is known, and what it will be after one is what was told.
+#[test]
+fn what_one_more_loss_tells_is_known_before() {
+    let mut settled = unknown();
+    pass(&mut settled, 0, 200_000, 50);
+    let (before, told) = (settled.mean(), settled.told_by_a_loss());
+    settled.record(settled.changed_at, true, Dependence::NONE);
+    let grown = settled.mean() / before - 1.0;
+    assert!((0.5..1.5).contains(&(grown / told)), "{grown} for {told}");
+    assert!(told < 0.02, "{told}");
+    assert_eq!(unknown().told_by_a_loss(), TOLD_MAX);
+}
+
 #[test]
 fn what_is_not_known_for_sure_weighs_more_where_misses_are_rare() {
     let level = unknown();
