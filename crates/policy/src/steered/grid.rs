@@ -33,34 +33,23 @@ struct Octaves {
 /// The greatest first. Two points an octave, from 2^-8 on four, from 2^-4 on eight, from 2^-3 to 2^-2 sixteen: with four, 20 % of loss and two rounds cost
 /// 0.2 to 0.8 points more than they have to, and with eight k = 8 0.13; below 2^-8 two lose nothing.
 const SEGMENTS: [Octaves; 5] = [
-    Octaves {
-        first: (127 - 2) << 23,
-        shift: 20,
-        index: 52,
-    },
-    Octaves {
-        first: (127 - 3) << 23,
-        shift: 19,
-        index: 36,
-    },
-    Octaves {
-        first: (127 - 4) << 23,
-        shift: 20,
-        index: 28,
-    },
-    Octaves {
-        first: (127 - 8) << 23,
-        shift: 21,
-        index: 12,
-    },
-    Octaves {
-        first: (127 - 14) << 23,
-        shift: 22,
-        index: 0,
-    },
+    Octaves::from(2, 20, 52),
+    Octaves::from(3, 19, 36),
+    Octaves::from(4, 20, 28),
+    Octaves::from(8, 21, 12),
+    Octaves::from(14, 22, 0),
 ];
 
 impl Octaves {
+    /// Those from so many octaves below 1 on.
+    const fn from(below_one: u32, shift: u32, index: usize) -> Self {
+        Self {
+            first: (127 - below_one) << 23,
+            shift,
+            index,
+        }
+    }
+
     /// The greatest that this is true of; else the smallest.
     fn greatest(is_so: impl Fn(&Self) -> bool) -> &'static Self {
         let [larger @ .., least] = &SEGMENTS;

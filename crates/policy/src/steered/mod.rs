@@ -241,12 +241,16 @@ impl Policy for Steered {
         let (draws, upper) = grid::lower_and_upper(decided_by);
         // (What else is drawn has other bits.)
         let others = situation.draw & !draws[0];
-        let [low, high] = draws.map(|draw| {
+        let miss_of = |draw| {
             let point = grid::loss_at(grid::loss_index(decided_by, draw));
             let miss = miss(decided_by, others | draw)?;
             Some(miss_at_loss(miss, point as f32, situation))
-        });
-        Some(low? + upper * (high? - low?))
+        };
+        let low = miss_of(draws[0])?;
+        if upper == 0.0 {
+            return Some(low);
+        }
+        Some(low + upper * (miss_of(draws[1])? - low))
     }
 }
 

@@ -252,7 +252,12 @@ impl Session {
             surely: self.path.bursts.surely(loss),
             lasts,
             again: self.path.bursts.again(self.path.rtt.smoothed(), loss),
-            tells: self.path.level.told_by_a_loss(),
+            // Of a single flight nothing is decided later.
+            tells: if is_single {
+                0.0
+            } else {
+                self.path.level.told_by_a_loss()
+            },
             uneven: self.path.bursts.uneven(loss),
             was_lost,
             age: now.since(sent_at),

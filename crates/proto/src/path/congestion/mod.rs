@@ -2,7 +2,7 @@
 //!
 //! **Default mode** (`copa.rs`): the window follows the queueing delay, so that about a packet stands in the bottleneck's queue, and what a
 //! game sends does not wait behind what it downloads. Sparse losses say nothing of the queue and change nothing. Losses
-//! that chance does not explain (a policer, a tiny buffer) shrink the window.
+//! that chance does not explain (a policer, a tiny buffer) shrink the window, and sooner once they have shown a full queue (`overflow.rs`).
 //! **Competing** (`cubic.rs`): when the queue was not nearly empty for five round trips (`rivalry.rs`), flows that know only loss fill it;
 //! then the window is CUBIC's, and every loss counts, until losses show that nobody is there (`overflow.rs`).
 //!
