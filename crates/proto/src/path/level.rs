@@ -24,8 +24,13 @@ const MOVED_MAX: f32 = 1.32;
 /// Losses over which that is averaged at first ..
 const MOVED_LOSSES: f32 = 100.0;
 /// .. and when as many have been met at the level. (Misses grow with the third power of the loss, or more: a seventh too much of it, which is
-/// what chance does to the mean of a hundred, costs half a repair symbol where a whole one more would just be too much.)
-const MOVED_LOSSES_MAX: f32 = 4000.0;
+/// what chance does to the mean of a hundred, costs half a repair symbol where a whole one more would just be too much. Of 4,000 a hundredth and a half remains: 0.1 points at
+/// 20 % of loss and two rounds.)
+const MOVED_LOSSES_MAX: f32 = 16_000.0;
+/// Losses over which those beyond what was expected are counted ..
+const DRIFT_LOSSES: f32 = 2000.0;
+/// .. and how many of them say that a level lies elsewhere now: four and a half deviations of chance (which are the root of half of [`DRIFT_LOSSES`]).
+const DRIFTED: f32 = 142.0;
 /// Levels beyond so many times the mean loss count as if they were there.
 const UNSURE_MAX: f32 = 2.0;
 /// Losses that where a level lies is known by before any was met at it: they are 0.8 octaves apart, so that it is off by a sixth. (Deciding by the
@@ -112,6 +117,8 @@ pub(crate) struct LossLevel {
     met: [f32; LEVELS],
     /// Of packets after one that was not taken for lost, and after one that was. Where later packets overtake, a loss says little until it is known for one.
     verdicts: [Verdicts; 2],
+    /// Losses beyond those that were expected, of late.
+    unexpected: f32,
     changed_at: Instant,
     /// Packets since the endpoint was last told.
     unreported: u8,
@@ -126,6 +133,7 @@ impl LossLevel {
             loss: LOSS,
             met: [0.0; LEVELS],
             verdicts: [Verdicts::default(); 2],
+            unexpected: 0.0,
             changed_at: Instant::ZERO,
             unreported: 0,
         };
@@ -260,7 +268,22 @@ impl LossLevel {
             *now *= of_all + of_loss * *loss;
             *loss = (moved.max(began / MOVED_MAX)).min((began * MOVED_MAX).min(LOSS_MAX));
         }
-        self.normalise();
+        let likelihood = self.normalise();
+        self.look_for_drift(lost, likelihood);
+    }
+
+    /// Where levels lie is learned anew when the losses say so: a packet was lost or arrived, which was as likely as this.
+    fn look_for_drift(&mut self, lost: bool, likelihood: f32) {
+        // (What levels a path is usually at add up to a little more than one.)
+        let unlikelihood = (1.0 - likelihood).max(0.0);
+        let beyond = if lost { unlikelihood } else { -unlikelihood };
+        // (The variance of one fate is about the losses that are expected of it.)
+        let forgotten = likelihood * unlikelihood / DRIFT_LOSSES;
+        self.unexpected += beyond - self.unexpected * forgotten;
+        if self.unexpected.abs() > DRIFTED {
+            self.unexpected = 0.0;
+            self.met = self.met.map(|met| met.min(MOVED_LOSSES));
+        }
     }
 
     /// A packet that was taken for lost, with this dependence, has arrived after all.
@@ -306,9 +329,12 @@ impl LossLevel {
         verdicts.wrong = verdicts.wrong * keep + f32::from(u8::from(was_wrong));
     }
 
-    fn normalise(&mut self) {
-        let scale = 1.0 / sum(self.now);
+    /// Returns what the levels were together: after they were weighed by a fate, the probability of that.
+    fn normalise(&mut self) -> f32 {
+        let all = sum(self.now);
+        let scale = 1.0 / all;
         self.now.iter_mut().for_each(|share| *share *= scale);
+        all
     }
 }
 

@@ -112,6 +112,28 @@ fn a_steady_loss_is_known_well_after_a_thousand_losses() {
     }
 }
 
+/// A level's place is the mean of 16,000 losses at most: what changes by a fifth or more is known long before as many have been met again.
+#[test]
+fn where_a_level_lies_is_learned_anew_when_that_changes() {
+    for (before, after) in [(0.15, 0.19), (0.1, 0.08), (0.02, 0.026)] {
+        let mut level = unknown();
+        let mut at = Instant::from_micros(1);
+        let mut lose = |level: &mut LossLevel, loss: f32, losses: f32, seed: u64| {
+            for packet in 0..(losses / loss) as u64 {
+                at = at + Duration::from_millis(5);
+                level.record(at, drawn(packet + seed) < loss, ALONE);
+            }
+        };
+        lose(&mut level, before, 20_000.0, 0);
+        let (losses, mean) = (level.losses_met(), level.mean());
+        assert!(losses > 15_000.0, "{before}: by chance, after {losses}");
+        assert!((mean / before - 1.0).abs() < 0.02, "{before}: {mean}");
+        lose(&mut level, after, 3000.0, 10_000_000);
+        let mean = level.mean();
+        assert!((mean / after - 1.0).abs() < 0.06, "{after}: {mean}");
+    }
+}
+
 /// A regression: of packets sent together a hundredth less was taken for alike than all of them were, and each that arrived was good news. With four in a
 /// flight, bursts of 20 ms and 12 ms to the next flight 9.3 % seemed to be lost for 10, and 8.6 over a path.
 #[test]
