@@ -402,3 +402,67 @@ fn who_does_not_answer_is_sent_little() {
         assert_eq!(duo.received.len(), accepted);
     }
 }
+
+/// What an ordered stream still has to say of a message that was cancelled stood before a sequenced message of the same number, which looked for older ones to take the place
+/// of and found it again and again: the endpoint never came back.
+#[test]
+fn an_ordered_stream_may_be_opened_again_as_a_sequenced_one() {
+    for importance in [128, 255] {
+        let mut duo = Duo::connect(12, &path(ms(20), |_| {}));
+        let (client, session) = (duo.client, duo.at_client);
+        let open = |duo: &mut Duo, delivery| {
+            let config = StreamConfig::new(delivery).number(3);
+            duo.world.with_endpoint(client, |endpoint, _| {
+                endpoint.open_stream(session, config).unwrap()
+            })
+        };
+        let stream = open(&mut duo, Delivery::ReliableOrdered);
+        duo.world.with_endpoint(client, |endpoint, now| {
+            let options = SendOptions::default();
+            let message = endpoint
+                .send(now, session, stream, &[1; 60_000], options)
+                .unwrap();
+            // A part of it leaves.
+            for _ in 0..3 {
+                endpoint.poll_transmit(now, &mut [0; 2048]).unwrap();
+            }
+            assert_eq!(endpoint.cancel(now, session, message), Cancel::Dropped);
+            endpoint.close_stream(session, stream);
+        });
+        let stream = open(&mut duo, Delivery::UnreliableSequenced);
+        duo.world.with_endpoint(client, |endpoint, now| {
+            let options = SendOptions::within(ms(100)).importance(importance);
+            endpoint
+                .send(now, session, stream, &[2; 100], options)
+                .unwrap();
+        });
+        duo.run(Duration::from_secs(1));
+        let received: Vec<&[u8]> = duo.received.iter().map(|entry| &entry.2[..]).collect();
+        assert_eq!(received, [&[2; 100]]);
+    }
+}
+
+/// Four blocks that met one outage of a third of a second were four flights of large packets lost whole, and a lost flight counted again each time that the next one was held
+/// back: the path was taken for narrow for a minute.
+#[test]
+fn an_outage_does_not_make_a_path_narrow() {
+    for dark_ms in [300, 1000, 2500] {
+        let mut duo = Duo::connect(
+            13,
+            &path(ms(40), |channel| {
+                channel.blackouts = vec![(ms(5000), ms(5000 + dark_ms))];
+            }),
+        );
+        duo.run(ms(2990));
+        for _ in 0..20 {
+            duo.send(&[1; 6000], SendOptions::default());
+        }
+        duo.run(ms(dark_ms + 1500));
+        let (client, session) = (duo.client, duo.at_client);
+        let report = duo.world.with_endpoint(client, |endpoint, now| {
+            endpoint.path_report(now, session).unwrap()
+        });
+        assert_eq!(duo.received.len(), 20);
+        assert_eq!(report.mtu, 1472, "{dark_ms} ms");
+    }
+}

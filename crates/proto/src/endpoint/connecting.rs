@@ -94,10 +94,10 @@ impl Connecting {
         (self.hellos == 1).then(|| now.since(self.hello_at))
     }
 
-    /// A cookie came: the HELLO goes again at once.
-    pub(super) const fn on_cookie(&mut self, now: Instant) {
+    /// A cookie came: the HELLO goes again at once, and after that no sooner than it would have: RETRY is not authenticated.
+    pub(super) fn on_cookie(&mut self, now: Instant) {
         self.next_hello = now;
-        self.repeat = REPEAT;
+        self.repeat = (self.repeat / 2).max(REPEAT);
         self.hellos = 0;
     }
 

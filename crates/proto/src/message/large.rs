@@ -20,9 +20,10 @@ pub(crate) enum Source {
 }
 
 /// So many parts of content that comes piece by piece may be as small as its pieces; from there on one has to have
-/// [`LATER_PART_MIN`] bytes, or be the last.
+/// [`PART_MIN`] bytes, or be the last.
 const SMALL_PARTS_MAX: u16 = 1 << 14;
-const LATER_PART_MIN: usize = 4096;
+/// What of such content is always enough for a part.
+pub(crate) const PART_MIN: usize = 4096;
 
 /// A block of it that was cut.
 struct Part {
@@ -93,8 +94,7 @@ impl Large {
     /// Whether a block may be cut of what is there.
     pub(crate) const fn is_cuttable(&self) -> bool {
         // With these all of a message of the largest size has an index, however small the pieces are that it comes in.
-        let is_worth_an_index =
-            self.next_index < SMALL_PARTS_MAX || self.available() >= LATER_PART_MIN;
+        let is_worth_an_index = self.next_index < SMALL_PARTS_MAX || self.available() >= PART_MIN;
         let is_there = self.available() == self.uncut();
         !self.is_all_cut() && (is_there || (self.available() > 0 && is_worth_an_index))
     }

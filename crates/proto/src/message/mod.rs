@@ -15,6 +15,6 @@ pub(crate) use block::{Block, Silence};
 use chances::Chances;
 pub(crate) use inbox::{Inbox, Ready, Taken};
 pub use large::SharedContent;
-pub(crate) use large::{Large, Source};
+pub(crate) use large::{Large, PART_MIN, Source};
 pub(crate) use outbox::{Body, Course, Fate, Outbox, OutgoingMessage, Urgency};
 pub(crate) use split::{Cut, PACKET_OVERHEAD, SplitCache, cut_evenly, symbol_len_max};

@@ -130,7 +130,7 @@ impl OutgoingMessage {
     }
 
     /// Bytes of content held here besides blocks.
-    fn held_here(&self) -> usize {
+    pub(crate) fn held_here(&self) -> usize {
         match &self.body {
             Body::Whole(data) => data.len(),
             Body::Large(large) => large.held_here(),

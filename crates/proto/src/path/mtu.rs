@@ -8,16 +8,41 @@ use crate::time::Instant;
 /// Sizes worth trying: IPv6's minimum less headers is below 1,200 already; tunnels; PPPoE; IPv6 and IPv4 over Ethernet.
 const LADDER: [u16; 4] = [1280, 1400, 1452, MTU_MAX];
 const TRIES: u8 = 3;
-/// Flights of large packets lost whole, in a row, after which the path is taken to have shrunk.
+/// Flights of large packets lost whole, one after the other, after which the path is taken to have shrunk ..
 const BLACK_HOLE: u8 = 4;
+/// .. if what left later arrived, or else after so long: nothing may pass at all. (Each outage of a third of a second made paths narrow for a minute.)
+const SILENT_FOR: Duration = Duration::from_secs(3);
 /// How long a size that failed is left alone (RFC 8899 section 5.1.1).
 const RETRY: Duration = Duration::from_secs(600);
+/// How long the path is left narrow when large packets, and only those, were lost ..
+const RETRY_NARROW: Duration = Duration::from_secs(60);
+/// .. and when nothing arrived.
+const RETRY_SILENT: Duration = Duration::from_secs(6);
+
+/// A flight of which no packet arrived.
+#[derive(Clone, Copy)]
+pub(crate) struct LostFlight {
+    /// Bytes of one of its packets.
+    pub(crate) size: usize,
+    pub(crate) began: Instant,
+    /// Something that left after it began has arrived.
+    pub(crate) is_overtaken: bool,
+}
+
+/// Flights of large packets that were lost one after the other.
+#[derive(Clone, Copy, Default)]
+struct LostFlights {
+    count: u8,
+    /// When the first of them began, and when the last was counted: what had begun by then met the same.
+    since: Instant,
+    until: Instant,
+}
 
 pub(crate) struct MtuSearch {
     current: u16,
     max: u16,
     failed_tries: u8,
-    lost_flights: u8,
+    lost: LostFlights,
     /// The probe under way.
     probe: Option<(u64, u16)>,
     /// Not before this.
@@ -31,7 +56,7 @@ impl MtuSearch {
             current: MTU_MIN,
             max,
             failed_tries: 0,
-            lost_flights: 0,
+            lost: LostFlights::default(),
             probe: None,
             next_at: Some(Instant::ZERO),
         }
@@ -103,20 +128,31 @@ impl MtuSearch {
     }
 
     /// A packet of more than [`MTU_MIN`] bytes has arrived: such sizes pass.
-    pub(crate) const fn on_large_seen(&mut self) {
-        self.lost_flights = 0;
+    pub(crate) fn on_large_seen(&mut self) {
+        self.lost = LostFlights::default();
     }
 
-    /// A whole flight of packets of `size` bytes was lost.
-    pub(crate) fn on_flight_lost(&mut self, size: usize, now: Instant) {
-        if size <= usize::from(MTU_MIN) {
+    /// A whole flight was lost.
+    pub(crate) fn on_flight_lost(&mut self, now: Instant, flight: LostFlight) {
+        let lost = &mut self.lost;
+        if flight.size <= usize::from(MTU_MIN) || flight.began < lost.until {
             return;
         }
-        self.lost_flights += 1;
-        if self.lost_flights >= BLACK_HOLE {
-            self.lost_flights = 0;
+        if lost.count == 0 {
+            lost.since = flight.began;
+        }
+        lost.count = lost.count.saturating_add(1);
+        lost.until = now;
+        let is_silent = !flight.is_overtaken;
+        if lost.count >= BLACK_HOLE && (!is_silent || now.since(lost.since) >= SILENT_FOR) {
+            *lost = LostFlights::default();
             self.current = MTU_MIN;
-            self.next_at = Some(now + RETRY / 10);
+            let wait = if is_silent {
+                RETRY_SILENT
+            } else {
+                RETRY_NARROW
+            };
+            self.next_at = Some(now + wait);
         }
     }
 }
@@ -147,12 +183,27 @@ mod tests {
 
     #[test]
     fn a_black_hole_is_left() {
-        let mut mtu = MtuSearch::new(1472);
-        mtu.on_probe_sent(0, 1472);
-        mtu.on_acked(0, Instant::ZERO);
-        for _ in 0..BLACK_HOLE {
-            mtu.on_flight_lost(1472, Instant::ZERO);
-        }
-        assert_eq!(mtu.current(), usize::from(MTU_MIN));
+        let ms = |ms: u64| Instant::from_micros(1000 * ms);
+        // Flights of 20 ms, four of which are under way at once.
+        let lose = |is_overtaken, flights| {
+            let mut mtu = MtuSearch::new(1472);
+            mtu.on_probe_sent(0, 1472);
+            mtu.on_acked(0, Instant::ZERO);
+            for number in 0..flights {
+                for begun in 0..4 {
+                    let flight = LostFlight {
+                        size: 1472,
+                        began: ms(number * 20 + begun),
+                        is_overtaken,
+                    };
+                    mtu.on_flight_lost(ms(number * 20 + begun + 15), flight);
+                }
+            }
+            mtu.current()
+        };
+        let narrow = usize::from(MTU_MIN);
+        assert_eq!([lose(true, 3), lose(true, 4)], [1472, narrow]);
+        // What nothing overtakes may be an outage.
+        assert_eq!([lose(false, 100), lose(false, 200)], [1472, narrow]);
     }
 }

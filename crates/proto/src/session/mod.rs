@@ -274,6 +274,8 @@ struct Liveness {
     keep_alive: Option<Duration>,
     last_received: Instant,
     last_sent: Instant,
+    /// When a keep-alive was last due.
+    kept_alive_at: Instant,
     /// When an acknowledgement last told of something new.
     last_acked: Instant,
     darkness: Darkness,
@@ -351,6 +353,7 @@ impl Session {
                     .map(|interval| interval.min(idle_timeout / 3)),
                 last_received: now,
                 last_sent: now,
+                kept_alive_at: now,
                 last_acked: now,
                 darkness: Darkness::default(),
                 newest_acked_sent_at: now,

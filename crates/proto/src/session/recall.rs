@@ -101,15 +101,22 @@ impl Session {
         self.after_outcome(now, shared);
     }
 
-    /// A message of the stream that waits in the schedule and is older than `id`.
+    /// A message of the stream that waits in the schedule, is older than `id` and can have its place taken. (What an ordered stream of this number says
+    /// of its last messages cannot.)
     fn queued_before(&self, stream: StreamId, id: MessageId) -> Option<u32> {
+        let outbox = &self.traffic.outbox;
         self.traffic
             .schedule
             .entries_of(stream)
-            .find(|entry| entry.position < id.0)
-            .and_then(|entry| match entry.item {
+            .filter(|entry| entry.position < id.0)
+            .filter_map(|entry| match entry.item {
                 Item::Message(slot) => Some(slot),
-                Item::Block(number) => self.traffic.outbox.block(number).map(|block| block.message),
+                Item::Block(number) => outbox.block(number).map(|block| block.message),
+            })
+            .find(|slot| {
+                outbox
+                    .message(*slot)
+                    .is_some_and(|message| message.fate.is_open())
             })
     }
 
@@ -273,8 +280,11 @@ impl Session {
         let Some(message) = self.traffic.outbox.remove_message(slot) else {
             return;
         };
-        if let Body::Whole(data) = message.body {
-            shared.pool.give(data);
+        match message.body {
+            Body::Whole(data) => shared.pool.give(data),
+            // What waited for it to go on may go on.
+            Body::Large(_) if !is_closing => self.tell_writable(),
+            Body::Large(_) | Body::Cut => {}
         }
         self.statistics.messages_dropped += u64::from(message.fate != Fate::Void);
         let message = OutgoingMessage {
@@ -429,23 +439,25 @@ impl Session {
     /// Tells once that there is room, when somebody was told that there was none.
     pub(super) fn tell_writable_when_roomy(&mut self) {
         let is_over = matches!(self.state, State::Closing { .. } | State::Closed);
-        if !is_over
-            && self.traffic.was_full
-            && self.traffic.outbox.held_bytes() * 2 < SEND_QUEUE_MAX
-        {
-            self.traffic.was_full = false;
-            self.traffic.events.push(Event::Writable);
+        if !is_over && self.traffic.outbox.held_bytes() * 2 < SEND_QUEUE_MAX {
+            self.tell_writable();
         }
     }
 
-    /// A large message that is appended to has room again.
+    /// A large message that is appended to has room again, or others of its stream have that waited until all of it was cut.
     pub(super) fn tell_writable_when_wanted(&mut self, slot: u32) {
         let wants = matches!(
             self.traffic.outbox.message(slot).map(|message| &message.body),
-            Some(Body::Large(large)) if large.wants_content()
+            Some(Body::Large(large)) if large.wants_content() || large.is_all_cut()
         );
-        if wants && self.traffic.was_full {
-            self.traffic.was_full = false;
+        if wants {
+            self.tell_writable();
+        }
+    }
+
+    /// Tells who was told that there was no room to ask again.
+    fn tell_writable(&mut self) {
+        if core::mem::take(&mut self.traffic.was_full) {
             self.traffic.events.push(Event::Writable);
         }
     }

@@ -11,9 +11,11 @@ use punctual_policy::{
 use super::{Due, Session, Shared};
 use crate::limits::{BACKOFF_MAX, TIMER_GRANULARITY};
 use crate::message::Silence;
+use crate::path::LostFlight;
 use crate::recovery::PacketState;
 use crate::stream::{MessageId, MissReason};
 use crate::time::Instant;
+use crate::wire::{SYMBOL_HEADER, TAG_LEN};
 
 /// Symbols of one flight, whatever a policy asks for.
 const FLIGHT_MAX: u16 = 255;
@@ -474,12 +476,16 @@ impl Session {
             return;
         };
         if block.sent > 0 {
-            let size =
-                block.symbols.symbol_len() + crate::wire::SYMBOL_HEADER + crate::wire::TAG_LEN + 7;
             if block.flight.is_acked {
                 self.path.reordering.on_orderly_flight(now, &self.path.rtt);
             } else if block.unaccounted == 0 {
-                self.path.mtu.on_flight_lost(size, now);
+                let began = block.flight.began;
+                let flight = LostFlight {
+                    size: block.symbols.symbol_len() + SYMBOL_HEADER + TAG_LEN + 7,
+                    began,
+                    is_overtaken: self.liveness.newest_acked_sent_at >= began,
+                };
+                self.path.mtu.on_flight_lost(now, flight);
             }
         }
         self.begin_round(now, number, shared);

@@ -9,10 +9,13 @@ use super::{CloseReason, Event, Session, Shared, State};
 use crate::limits::{
     EVENTS_MAX, MESSAGE_MAX, SEND_MESSAGES_MAX, SEND_QUEUE_MAX, STREAM_WEIGHT_MAX,
 };
-use crate::message::{Body, Course, Fate, Large, OutgoingMessage, SharedContent, Source, Urgency};
+use crate::message::{
+    Body, Course, Fate, Large, OutgoingMessage, PART_MIN, SharedContent, Source, Urgency,
+};
 use crate::schedule::{Entry, Item, NO_DEADLINE};
 use crate::stream::{
-    Delivery, MessageId, MissReason, Outcome, SendOptions, StreamConfig, StreamError, StreamId,
+    Delivery, MessageId, MissReason, Outcome, OutgoingStream, SendOptions, StreamConfig,
+    StreamError, StreamId,
 };
 use crate::time::Instant;
 use crate::wire::{Order, Preamble};
@@ -283,7 +286,7 @@ impl Session {
             .find(message)
             .ok_or(SendError::NoMessage)?;
         let was_cuttable = self.is_cuttable(slot);
-        let room = SEND_QUEUE_MAX.saturating_sub(self.traffic.outbox.held_bytes());
+        let room = self.append_room(slot);
         let taken = self
             .traffic
             .outbox
@@ -297,6 +300,43 @@ impl Session {
             self.traffic.was_full = true;
         }
         Ok(taken)
+    }
+
+    /// How much more content a message may have waiting here. What others wait for always may go on: if what cannot begin yet could take all of the room,
+    /// nothing would ever leave.
+    fn append_room(&self, slot: u32) -> usize {
+        let outbox = &self.traffic.outbox;
+        let room = SEND_QUEUE_MAX.saturating_sub(outbox.held_bytes());
+        match outbox.message(slot) {
+            Some(message) if self.is_waited_for(message) => {
+                room.max(PART_MIN.saturating_sub(message.held_here()))
+            }
+            _ => room.saturating_sub(SEND_QUEUE_MAX / 2),
+        }
+    }
+
+    /// Whether others can only begin once this one has: it is on its way, or the first of its ordered stream that is not.
+    fn is_waited_for(&self, message: &OutgoingMessage) -> bool {
+        message.first_block.is_some()
+            || (message.delivery == Delivery::ReliableOrdered && !self.has_before(message))
+    }
+
+    /// Whether its ordered stream has a message before it that waits to be cut, or for content.
+    fn has_before(&self, message: &OutgoingMessage) -> bool {
+        let outbox = &self.traffic.outbox;
+        let unfilled =
+            (self.traffic.streams.get(message.stream)).and_then(OutgoingStream::first_unfilled);
+        let queued = (self.traffic.schedule.entries_of(message.stream))
+            .filter_map(|entry| match entry.item {
+                Item::Message(slot) => outbox.message(slot),
+                Item::Block(_) => None,
+            })
+            .find(|queued| queued.fate != Fate::Void);
+        let queued = queued.map(|queued| queued.id);
+        unfilled
+            .into_iter()
+            .chain(queued)
+            .any(|other| other < message.id)
     }
 
     /// A message that was begun has content: its stream need not remember it any more.

@@ -69,10 +69,11 @@ impl Session {
         is_confirmed.then(|| self.liveness.last_received + self.liveness.idle_timeout)
     }
 
+    /// What we send keeps nothing alive unless it is answered: it may be too large for the path.
     fn keep_alive_at(&self) -> Option<Instant> {
-        self.liveness
-            .keep_alive
-            .map(|interval| self.liveness.last_sent.max(self.liveness.last_received) + interval)
+        let liveness = &self.liveness;
+        let last = liveness.kept_alive_at.max(liveness.last_received);
+        liveness.keep_alive.map(|interval| last + interval)
     }
 
     pub(crate) fn handle_timeout(&mut self, now: Instant, shared: &mut Shared<'_>) {
@@ -94,7 +95,7 @@ impl Session {
         if self.keep_alive_at().is_some_and(|at| now >= at) {
             self.control.ping = true;
             // Once an interval, whether or not it is answered.
-            self.liveness.last_sent = now;
+            self.liveness.kept_alive_at = now;
         }
         self.validation
             .take_if(|validation| validation.is_over(now));

@@ -33,6 +33,18 @@ pub(crate) struct Opened {
 #[derive(Debug, Default)]
 pub(crate) struct Attempts {
     all: Vec<Attempt>,
+    /// Sessions that were closed since another one of their attempt was first, or nobody waits any more. They may have opened meanwhile.
+    beaten: Vec<SessionId>,
+}
+
+/// Whose a session is that has opened.
+pub(crate) enum Owner {
+    /// That of an attempt which is over with it.
+    Attempt(Arc<Answer>),
+    /// An attempt's that was over before: it is closed already.
+    Beaten,
+    /// Another side's: it was accepted.
+    Peer,
 }
 
 #[derive(Debug)]
@@ -74,7 +86,7 @@ impl Attempts {
         let position = |attempt: &Attempt| Arc::ptr_eq(&attempt.answer, answer);
         if let Some(at) = self.all.iter().position(position) {
             let attempt = self.all.swap_remove(at);
-            close_all(now, &attempt.running, endpoint);
+            close_all(now, &attempt.running, endpoint, &mut self.beaten);
         }
     }
 
@@ -101,7 +113,7 @@ impl Attempts {
             match endpoint.connect(now, &attempt.options) {
                 Ok(session) => attempt.running.push(session),
                 Err(error) => {
-                    close_all(now, &attempt.running, endpoint);
+                    close_all(now, &attempt.running, endpoint, &mut self.beaten);
                     attempt.finish(Err(error.into()));
                     return false;
                 }
@@ -110,18 +122,23 @@ impl Attempts {
         });
     }
 
-    /// Session `id` is open: was it an attempt's?
+    /// Session `id` is open: whose is it?
     pub(crate) fn on_connected(
         &mut self,
         now: Instant,
         id: SessionId,
         endpoint: &mut Endpoint,
-    ) -> Option<Arc<Answer>> {
-        let at = self.position_of(id)?;
+    ) -> Owner {
+        if self.beaten.contains(&id) {
+            return Owner::Beaten;
+        }
+        let Some(at) = self.position_of(id) else {
+            return Owner::Peer;
+        };
         let mut attempt = self.all.swap_remove(at);
         attempt.running.retain(|running| *running != id);
-        close_all(now, &attempt.running, endpoint);
-        Some(attempt.answer)
+        close_all(now, &attempt.running, endpoint, &mut self.beaten);
+        Owner::Attempt(attempt.answer)
     }
 
     /// Session `id` has failed: the next address, or the end of the attempt. `refusal` is what the kernel last would not send.
@@ -132,6 +149,7 @@ impl Attempts {
         why: CloseReason,
         refusal: &mut Option<Refusal>,
     ) {
+        self.beaten.retain(|beaten| *beaten != id);
         let Some(at) = self.position_of(id) else {
             return;
         };
@@ -171,8 +189,84 @@ impl Attempt {
     }
 }
 
-fn close_all(now: Instant, sessions: &[SessionId], endpoint: &mut Endpoint) {
+fn close_all(
+    now: Instant,
+    sessions: &[SessionId],
+    endpoint: &mut Endpoint,
+    beaten: &mut Vec<SessionId>,
+) {
+    beaten.extend_from_slice(sessions);
     for &session in sessions {
         endpoint.close(now, session, CloseCode::DONE, "");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use punctual_net::crypto::AwsLc;
+    use punctual_policy::{Library, PolicyKind};
+    use punctual_proto::{Ecn, EndpointConfig, Event, ServerConfig, ServerKey};
+
+    use super::*;
+
+    /// A regression: where two addresses of one name answered at once, what came second was taken for a client that had connected: a server that also
+    /// connects accepted a dead session without an identity.
+    #[test]
+    fn of_two_addresses_that_answer_at_once_one_is_nobodys() {
+        let policies = || Arc::new(Library::new(PolicyKind::Retransmit));
+        let key = ServerKey::from_private([3; 32]);
+        let server = || {
+            let config = ServerConfig::new(key.clone());
+            let config = EndpointConfig::server(Arc::new(AwsLc), policies(), config);
+            Endpoint::new(config.build().expect("it is valid"), [1; 32])
+        };
+        let addresses: [SocketAddr; 2] =
+            ["10.0.0.1:1", "10.0.0.2:1"].map(|text| text.parse().expect("an address"));
+        let client_address: SocketAddr = "10.0.0.3:1".parse().expect("an address");
+        let config = EndpointConfig::client(Arc::new(AwsLc), policies());
+        let mut client = Endpoint::new(config.build().expect("it is valid"), [2; 32]);
+        let (mut attempts, answer) = (Attempts::default(), Arc::new(Answer::default()));
+        let options = ConnectOptions {
+            remote: addresses[0],
+            server_key: key.public(),
+            token: None,
+        };
+        let mut now = Instant::from_micros(1_000_000);
+        attempts.begin(now, addresses.into(), options, answer, &mut client);
+        // The first HELLO is lost.
+        while client.poll_transmit(now, &mut [0; 2048]).is_some() {}
+        now = now + STAGGER;
+        client.handle_timeout(now);
+        attempts.handle_timeout(now, &mut client);
+        let mut hellos = Vec::new();
+        let mut buffer = [0; 2048];
+        while let Some(transmit) = client.poll_transmit(now, &mut buffer) {
+            hellos.push((transmit.to, buffer[..transmit.len].to_vec()));
+        }
+        assert_eq!(hellos.len(), 2);
+        for (to, mut hello) in hellos {
+            let mut server = server();
+            server.handle_datagram(now, client_address, Ecn::NotEct, &mut hello);
+            while let Some(transmit) = server.poll_transmit(now, &mut buffer) {
+                let answer = &mut buffer[..transmit.len];
+                client.handle_datagram(now, to, Ecn::NotEct, answer);
+            }
+        }
+        let (mut owners, mut closed) = (Vec::new(), 0);
+        while let Some((id, event)) = client.poll_event() {
+            match event {
+                Event::Connected { .. } => {
+                    owners.push(attempts.on_connected(now, id, &mut client));
+                }
+                Event::Closed { why } => {
+                    attempts.on_failed(now, id, why, &mut None);
+                    closed += 1;
+                }
+                _ => {}
+            }
+        }
+        assert!(matches!(owners[..], [Owner::Attempt(_), Owner::Beaten]));
+        assert_eq!(closed, 1);
+        assert!(attempts.beaten.is_empty());
     }
 }

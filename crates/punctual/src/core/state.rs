@@ -10,7 +10,7 @@ use punctual_proto::{
     SessionId, StreamError,
 };
 
-use super::attempts::{Answer, Attempts, Opened};
+use super::attempts::{Answer, Attempts, Opened, Owner};
 use super::{ACCEPTS_MAX, Core};
 use crate::assembly::{Assembled, Assemblies, refusal};
 use crate::inbox::Inbox;
@@ -226,15 +226,19 @@ impl State {
             assemblies: Assemblies::default(),
         };
         let remote = self.endpoint.remote(id);
-        if let Some(answer) = self.attempts.on_connected(now, id, &mut self.endpoint) {
-            self.records.insert(id, record);
-            *answer.lock() = Some(Ok(Opened {
-                id,
-                remote,
-                mailbox,
-            }));
-            answer.ring();
-            return;
+        match self.attempts.on_connected(now, id, &mut self.endpoint) {
+            Owner::Attempt(answer) => {
+                self.records.insert(id, record);
+                *answer.lock() = Some(Ok(Opened {
+                    id,
+                    remote,
+                    mailbox,
+                }));
+                answer.ring();
+                return;
+            }
+            Owner::Beaten => return,
+            Owner::Peer => {}
         }
         let mut accepts = core.accepts.lock();
         if accepts.waiting.len() >= ACCEPTS_MAX {
