@@ -154,8 +154,13 @@ impl World {
     /// Packets of more bytes than this, IP header included, are lost. None: any size gets through.
     #[must_use]
     pub fn with_mtu(mut self, mtu: Option<u16>) -> Self {
-        self.mtu = mtu;
+        self.set_mtu(mtu);
         self
+    }
+
+    /// The same from now on.
+    pub const fn set_mtu(&mut self, mtu: Option<u16>) {
+        self.mtu = mtu;
     }
 
     /// Keeps a hash of all that happens, for comparing runs. Costs a pass over every datagram.

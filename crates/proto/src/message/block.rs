@@ -13,6 +13,8 @@ pub(crate) struct Block {
     /// Slot of its message.
     pub(crate) message: u32,
     pub(crate) symbols: Symbols,
+    /// The first packet that may hold a symbol of its present cut: what arrives of those before it is of use to nobody.
+    pub(crate) cut_from: u64,
     pub(crate) flight: Flight,
     pub(crate) silence: Silence,
     pub(crate) rounds_planned: u16,
@@ -54,6 +56,7 @@ impl Block {
             number,
             message,
             symbols: Symbols::new(cut, data),
+            cut_from: 0,
             flight: Flight::default(),
             silence: Silence::NONE,
             rounds_planned: 0,
@@ -65,6 +68,14 @@ impl Block {
             drop_at: None,
             armed: None,
         }
+    }
+
+    /// Cuts it into shorter symbols. None of the old ones is under way, and the receiver lets go of those that it has when the first of the new ones comes.
+    pub(crate) fn cut_anew(&mut self, cut: Cut, next_packet: u64) {
+        let data = core::mem::take(&mut self.symbols.data);
+        self.symbols = Symbols::new(cut, data);
+        self.cut_from = next_packet;
+        self.silence = Silence::NONE;
     }
 
     /// Whether what is on its way is enough, if none of it is lost.

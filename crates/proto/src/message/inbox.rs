@@ -3,6 +3,7 @@
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
+use core::cmp::Ordering;
 use core::ops::RangeInclusive;
 
 use super::{Assemblies, Head};
@@ -82,6 +83,26 @@ impl Partial {
     fn bytes(&self) -> usize {
         self.block.len() + self.repairs.len()
     }
+
+    fn compare(&self, symbol: &Symbol<'_>) -> Cuts {
+        let more = symbol.source_symbols.cmp(&self.source_symbols);
+        match symbol.data.len().cmp(&self.symbol_len) {
+            Ordering::Equal if more == Ordering::Equal => Cuts::Same,
+            Ordering::Less if more != Ordering::Less => Cuts::New,
+            Ordering::Greater if more != Ordering::Greater => Cuts::Old,
+            _ => Cuts::Contradict,
+        }
+    }
+}
+
+/// How a symbol's cut of its block stands to that of the symbols that are there.
+enum Cuts {
+    Same,
+    /// Into shorter symbols, since the path has become narrower: what came of the other one is of no use.
+    New,
+    /// That which came before it.
+    Old,
+    Contradict,
 }
 
 /// What taking a symbol in did.
@@ -188,6 +209,16 @@ impl Inbox {
             .partials
             .iter()
             .position(|partial| partial.number == number);
+        let known = match known.map(|index| (index, self.partials[index].compare(symbol))) {
+            Some((_, Cuts::Contradict)) => return Taken::Malformed,
+            Some((_, Cuts::Old)) => return Taken::Duplicate,
+            Some((index, Cuts::New)) => {
+                self.drop_partial(index, pool);
+                None
+            }
+            Some((index, Cuts::Same)) => Some(index),
+            None => None,
+        };
         if known.is_none() {
             let needs = k * symbol.data.len();
             if self.partials.len() >= PARTIAL_BLOCKS_MAX
@@ -207,11 +238,6 @@ impl Inbox {
             self.partials.len() - 1
         });
         let partial = &mut self.partials[index];
-        if partial.source_symbols != symbol.source_symbols
-            || partial.symbol_len != symbol.data.len()
-        {
-            return Taken::Malformed;
-        }
         if !place(partial, symbol, &mut self.held_bytes, pool) {
             return Taken::Duplicate;
         }
@@ -319,15 +345,19 @@ impl Inbox {
         let mut index = 0;
         while index < self.partials.len() {
             if numbers.contains(&self.partials[index].number) {
-                let partial = self.partials.swap_remove(index);
-                self.held_bytes -= partial.bytes();
-                pool.give(partial.block);
-                pool.give(partial.repairs);
-                pool.give(partial.repair_indices);
+                self.drop_partial(index, pool);
             } else {
                 index += 1;
             }
         }
+    }
+
+    fn drop_partial(&mut self, index: usize, pool: &mut Pool) {
+        let partial = self.partials.swap_remove(index);
+        self.held_bytes -= partial.bytes();
+        pool.give(partial.block);
+        pool.give(partial.repairs);
+        pool.give(partial.repair_indices);
     }
 }
 

@@ -145,6 +145,40 @@ fn fragment_reassembly_of_nonsense_is_bounded() {
     assert!(refused > 1000 && malformed > 1000, "{refused} {malformed}");
 }
 
+/// A block that is cut anew for a narrower path: what came of the old cut goes, what still comes of it is not kept, and whichever is complete first counts once.
+#[test]
+fn a_block_cut_anew_is_taken_once() {
+    let mut pool = Pool::new(1 << 20);
+    let content: Vec<u8> = (0..4000).map(|at| at as u8).collect();
+    let wide = block(0, 3, &first(0, 4000), &content);
+    let narrow = block(0, 4, &first(0, 4000), &content);
+    let mut inbox = Inbox::default();
+    for esi in [0, 4] {
+        assert_eq!(take(&mut inbox, &wide, esi, &mut pool), Taken::Kept);
+    }
+    for esi in [1, 3] {
+        assert_eq!(take(&mut inbox, &narrow, esi, &mut pool), Taken::Kept);
+    }
+    assert_eq!(inbox.held_bytes(), 4 * narrow.symbols.symbol_len());
+    assert_eq!(take(&mut inbox, &wide, 2, &mut pool), Taken::Duplicate);
+    assert_eq!(take(&mut inbox, &narrow, 7, &mut pool), Taken::Kept);
+    assert_eq!(take(&mut inbox, &narrow, 2, &mut pool), Taken::Ready);
+    assert_eq!(message(&mut inbox), (0, content.clone()));
+    assert_eq!(inbox.held_bytes(), 0);
+    assert_eq!(take(&mut inbox, &wide, 1, &mut pool), Taken::Duplicate);
+    // The old one was complete, and its sender did not hear of it.
+    let mut inbox = Inbox::default();
+    assert_eq!(take(&mut inbox, &wide, 0, &mut pool), Taken::Kept);
+    assert_eq!(take(&mut inbox, &wide, 1, &mut pool), Taken::Kept);
+    assert_eq!(take(&mut inbox, &wide, 2, &mut pool), Taken::Ready);
+    assert_eq!(take(&mut inbox, &narrow, 0, &mut pool), Taken::Duplicate);
+    // Nobody cuts into fewer and shorter ones.
+    let mut inbox = Inbox::default();
+    let longer = block(0, 5, &first(0, 9000), &[1; 9000]);
+    assert_eq!(take(&mut inbox, &longer, 0, &mut pool), Taken::Kept);
+    assert_eq!(take(&mut inbox, &wide, 0, &mut pool), Taken::Malformed);
+}
+
 /// A message of several blocks, whose blocks come in any order.
 #[test]
 fn a_large_message_is_assembled_from_blocks_in_any_order() {

@@ -77,6 +77,11 @@ impl Large {
         self.has_begun() && self.cut == self.len
     }
 
+    /// Whether this block is the last one of it.
+    pub(crate) fn ends_with(&self, block: u64) -> bool {
+        self.is_all_cut() && self.parts.back().is_some_and(|part| part.block == block)
+    }
+
     pub(crate) fn is_done(&self) -> bool {
         self.is_all_cut() && self.parts.is_empty()
     }

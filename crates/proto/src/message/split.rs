@@ -2,7 +2,7 @@
 
 use punctual_policy::Policy;
 
-use crate::limits::{SOURCE_SYMBOLS_MAX, UDP_IP_HEADER};
+use crate::limits::{MTU_MIN, SOURCE_SYMBOLS_MAX, UDP_IP_HEADER};
 use crate::wire::{HEADER_LEN_MAX, SYMBOL_HEADER, TAG_LEN};
 
 /// Candidates above the least possible k: beyond it, headers outweigh what finer repair symbols save, at any loss.
@@ -35,7 +35,7 @@ impl Cut {
     /// message may have; more than the `head` bytes of its preamble.
     pub(crate) fn without_padding(block_len: usize, head: usize, source_symbols: u8) -> Self {
         let k = usize::from(source_symbols).max(1);
-        let symbol_len = block_len / k;
+        let (k, symbol_len) = divisible(k, block_len / k);
         if k * symbol_len > head {
             Self {
                 source_symbols: k as u8,
@@ -47,6 +47,15 @@ impl Cut {
                 symbol_len: block_len,
             }
         }
+    }
+
+    /// How a block of `block_len` bytes is cut anew for a path that carries symbols of `symbol_max` bytes and no longer ones. What is not the last of its message
+    /// must fill its symbols, again: there is always such a cut of those that [`cut_evenly`] and [`Cut::without_padding`] make.
+    pub(crate) fn anew(block_len: usize, symbol_max: usize, is_last: bool) -> Option<Self> {
+        let least = block_len.div_ceil(symbol_max).max(1);
+        (least..=SOURCE_SYMBOLS_MAX)
+            .find(|k| is_last || block_len.is_multiple_of(*k))
+            .map(|k| Self::of(block_len, k))
     }
 
     /// Bytes that its symbols hold.
@@ -106,10 +115,29 @@ pub(crate) fn single_block(
 
 /// The cut of a full block of a message that needs several.
 pub(crate) const fn cut_evenly(mtu: usize) -> Cut {
+    let (source_symbols, symbol_len) = divisible(SOURCE_SYMBOLS_MAX, symbol_len_max(mtu));
     Cut {
-        source_symbols: SOURCE_SYMBOLS_MAX as u8,
-        symbol_len: symbol_len_max(mtu),
+        source_symbols: source_symbols as u8,
+        symbol_len,
     }
+}
+
+/// So many symbols of this length, or some fewer and up to three bytes shorter, of which a block can be cut anew for the narrowest path without padding: twice as many of half
+/// the length, or four for three.
+const fn divisible(source_symbols: usize, symbol_len: usize) -> (usize, usize) {
+    const HALVED: usize = SOURCE_SYMBOLS_MAX / 2;
+    const FOUR_FOR_THREE: usize = SOURCE_SYMBOLS_MAX / 4 * 3;
+    if symbol_len <= symbol_len_max(MTU_MIN as usize) {
+        return (source_symbols, symbol_len);
+    }
+    let source_symbols = if source_symbols <= HALVED {
+        source_symbols
+    } else if source_symbols < FOUR_FOR_THREE {
+        source_symbols / 3 * 3
+    } else {
+        FOUR_FOR_THREE
+    };
+    (source_symbols, symbol_len & !3)
 }
 
 /// The last choice: messages of one size on one path are cut alike, and the choice costs a dozen table look-ups.
@@ -216,5 +244,34 @@ mod tests {
             ),
             None
         );
+    }
+
+    /// What is not the last of its message has no padding: whatever it was cut into, it can be cut for the narrowest path without any.
+    #[test]
+    fn what_was_cut_for_a_wide_path_can_be_cut_for_the_narrowest() {
+        let symbol_max = symbol_len_max(MTU_MIN as usize);
+        let check = |cut: Cut| {
+            let anew = Cut::anew(cut.block_len(), symbol_max, false);
+            let anew = anew.unwrap_or_else(|| panic!("{cut:?}"));
+            assert!(anew.symbol_len <= symbol_max, "{cut:?} {anew:?}");
+            assert_eq!(anew.block_len(), cut.block_len());
+        };
+        for mtu in 1200..=1472 {
+            let full = cut_evenly(mtu);
+            check(full);
+            for block_len in (20..=full.block_len()).step_by(97) {
+                let least = block_len.div_ceil(symbol_len_max(mtu));
+                for k in [least, least + 5, 64] {
+                    let k = k.clamp(least, SOURCE_SYMBOLS_MAX) as u8;
+                    let cut = Cut::without_padding(block_len, 10, k);
+                    assert!(cut.block_len() <= block_len && cut.block_len() > 10);
+                    assert!(cut.symbol_len <= symbol_len_max(mtu));
+                    check(cut);
+                }
+            }
+            // The last one may have some.
+            let last = Cut::anew(full.block_len() - 1, symbol_max, true).expect("it fits");
+            assert!(last.symbol_len <= symbol_max);
+        }
     }
 }

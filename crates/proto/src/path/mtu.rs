@@ -8,33 +8,32 @@ use crate::time::Instant;
 /// Sizes worth trying: IPv6's minimum less headers is below 1,200 already; tunnels; PPPoE; IPv6 and IPv4 over Ethernet.
 const LADDER: [u16; 4] = [1280, 1400, 1452, MTU_MAX];
 const TRIES: u8 = 3;
-/// Flights of large packets lost whole, one after the other, after which the path is taken to have shrunk ..
+/// Large packets lost in turn, with none arriving between them, after which the path is taken to have shrunk if something else passes. (An outage of a third of a second
+/// is as many flights, and made paths narrow for a minute.)
 const BLACK_HOLE: u8 = 4;
-/// .. if what left later arrived, or else after so long: nothing may pass at all. (Each outage of a third of a second made paths narrow for a minute.)
-const SILENT_FOR: Duration = Duration::from_secs(3);
+/// Whether something does is asked again after so long.
+const ASK_AGAIN: Duration = Duration::from_secs(1);
 /// How long a size that failed is left alone (RFC 8899 section 5.1.1).
 const RETRY: Duration = Duration::from_secs(600);
-/// How long the path is left narrow when large packets, and only those, were lost ..
+/// How long the path is left narrow.
 const RETRY_NARROW: Duration = Duration::from_secs(60);
-/// .. and when nothing arrived.
-const RETRY_SILENT: Duration = Duration::from_secs(6);
 
-/// A flight of which no packet arrived.
+/// A packet that was lost.
 #[derive(Clone, Copy)]
-pub(crate) struct LostFlight {
-    /// Bytes of one of its packets.
+pub(crate) struct LostPacket {
     pub(crate) size: usize,
-    pub(crate) began: Instant,
-    /// Something that left after it began has arrived.
+    pub(crate) sent_at: Instant,
+    /// Something that left after it has arrived.
     pub(crate) is_overtaken: bool,
 }
 
-/// Flights of large packets that were lost one after the other.
+/// Large packets that were lost, each sent after the one before was known to be.
 #[derive(Clone, Copy, Default)]
-struct LostFlights {
+struct LostInTurn {
     count: u8,
-    /// When the first of them began, and when the last was counted: what had begun by then met the same.
-    since: Instant,
+    /// Bytes of the smallest of them.
+    size: usize,
+    /// When the last was known to be lost: what had left by then met the same.
     until: Instant,
 }
 
@@ -42,7 +41,12 @@ pub(crate) struct MtuSearch {
     current: u16,
     max: u16,
     failed_tries: u8,
-    lost: LostFlights,
+    /// It is to be asked whether the least size passes, since nothing larger does (RFC 8899 section 4.3); and not before this.
+    asks: bool,
+    ask_at: Instant,
+    lost: LostInTurn,
+    /// Packets of so many bytes do not pass.
+    too_large: usize,
     /// The probe under way.
     probe: Option<(u64, u16)>,
     /// Not before this.
@@ -56,7 +60,10 @@ impl MtuSearch {
             current: MTU_MIN,
             max,
             failed_tries: 0,
-            lost: LostFlights::default(),
+            asks: false,
+            ask_at: Instant::ZERO,
+            lost: LostInTurn::default(),
+            too_large: usize::MAX,
             probe: None,
             next_at: Some(Instant::ZERO),
         }
@@ -74,19 +81,23 @@ impl MtuSearch {
 
     /// The size to probe now, if any.
     pub(crate) fn poll_probe(&self, now: Instant) -> Option<usize> {
-        if self.probe.is_some() || self.next_at.is_none_or(|at| now < at) {
-            return None;
-        }
-        self.next_size().map(usize::from)
+        let (at, size) = self.next_probe()?;
+        (now >= at).then_some(usize::from(size))
     }
 
     /// When the next probe is due.
     pub(crate) fn next_at(&self) -> Option<Instant> {
-        if self.probe.is_some() || self.next_size().is_none() {
-            None
-        } else {
-            self.next_at
+        self.next_probe().map(|(at, _)| at)
+    }
+
+    fn next_probe(&self) -> Option<(Instant, u16)> {
+        if self.probe.is_some() {
+            return None;
         }
+        if self.asks {
+            return Some((self.ask_at, MTU_MIN));
+        }
+        self.next_at.zip(self.next_size())
     }
 
     fn next_size(&self) -> Option<u16> {
@@ -106,18 +117,26 @@ impl MtuSearch {
             return false;
         };
         debug_assert_eq!(probe, number, "filtered a line above");
-        self.current = self.current.max(size);
         self.probe = None;
+        if size == MTU_MIN {
+            self.asks = false;
+            return true;
+        }
+        self.current = self.current.max(size);
         self.failed_tries = 0;
         self.next_at = Some(now);
         true
     }
 
     pub(crate) fn on_probe_lost(&mut self, number: u64, now: Instant) {
-        if self.probe.is_none_or(|probe| probe.0 != number) {
+        let Some((_, size)) = self.probe.take_if(|probe| probe.0 == number) else {
+            return;
+        };
+        if size == MTU_MIN {
+            self.asks = false;
+            self.ask_at = now + ASK_AGAIN;
             return;
         }
-        self.probe = None;
         self.failed_tries += 1;
         if self.failed_tries >= TRIES {
             self.failed_tries = 0;
@@ -127,38 +146,56 @@ impl MtuSearch {
         }
     }
 
-    /// A packet of more than [`MTU_MIN`] bytes has arrived: such sizes pass.
-    pub(crate) fn on_large_seen(&mut self) {
-        self.lost = LostFlights::default();
+    /// Whether packets of `size` bytes were cut for a path that was wider.
+    pub(crate) const fn is_too_large(&self, size: usize) -> bool {
+        size >= self.too_large
     }
 
-    /// A whole flight was lost.
-    pub(crate) fn on_flight_lost(&mut self, now: Instant, flight: LostFlight) {
-        let lost = &mut self.lost;
-        if flight.size <= usize::from(MTU_MIN) || flight.began < lost.until {
+    /// A packet of `size` bytes, more than [`MTU_MIN`], has arrived: such sizes pass.
+    pub(crate) fn on_large_seen(&mut self, size: usize) {
+        if size >= self.lost.size {
+            self.lost = LostInTurn::default();
+            self.asks = false;
+        }
+        if size >= self.too_large {
+            self.too_large = usize::MAX;
+        }
+    }
+
+    /// A packet was lost. (Of those under way at once one counts, and none if another one arrives.)
+    pub(crate) fn on_lost(&mut self, now: Instant, packet: LostPacket) {
+        if packet.size <= usize::from(MTU_MIN) {
             return;
         }
+        let lost = &mut self.lost;
         if lost.count == 0 {
-            lost.since = flight.began;
+            lost.size = packet.size;
         }
-        lost.count = lost.count.saturating_add(1);
-        lost.until = now;
-        let is_silent = !flight.is_overtaken;
-        if lost.count >= BLACK_HOLE && (!is_silent || now.since(lost.since) >= SILENT_FOR) {
-            *lost = LostFlights::default();
+        lost.size = lost.size.min(packet.size);
+        if packet.sent_at >= lost.until {
+            lost.count = lost.count.saturating_add(1);
+            lost.until = now;
+        }
+        if lost.count < BLACK_HOLE {
+            return;
+        }
+        let size = lost.size;
+        if !packet.is_overtaken {
+            self.asks |= now >= self.ask_at;
+            return;
+        }
+        self.too_large = self.too_large.min(size);
+        if size <= self.current() {
             self.current = MTU_MIN;
-            let wait = if is_silent {
-                RETRY_SILENT
-            } else {
-                RETRY_NARROW
-            };
-            self.next_at = Some(now + wait);
+            self.next_at = Some(now + RETRY_NARROW);
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use alloc::vec::Vec;
+
     use super::*;
 
     #[test]
@@ -191,12 +228,12 @@ mod tests {
             mtu.on_acked(0, Instant::ZERO);
             for number in 0..flights {
                 for begun in 0..4 {
-                    let flight = LostFlight {
+                    let packet = LostPacket {
                         size: 1472,
-                        began: ms(number * 20 + begun),
+                        sent_at: ms(number * 20 + begun),
                         is_overtaken,
                     };
-                    mtu.on_flight_lost(ms(number * 20 + begun + 15), flight);
+                    mtu.on_lost(ms(number * 20 + begun + 15), packet);
                 }
             }
             mtu.current()
@@ -204,6 +241,31 @@ mod tests {
         let narrow = usize::from(MTU_MIN);
         assert_eq!([lose(true, 3), lose(true, 4)], [1472, narrow]);
         // What nothing overtakes may be an outage.
-        assert_eq!([lose(false, 100), lose(false, 200)], [1472, narrow]);
+        assert_eq!(lose(false, 100), 1472);
+    }
+
+    #[test]
+    fn where_nothing_arrives_it_is_asked_whether_anything_does() {
+        let ms = |ms: u64| Instant::from_micros(1000 * ms);
+        let mut mtu = MtuSearch::new(1472);
+        mtu.on_probe_sent(0, 1472);
+        mtu.on_acked(0, Instant::ZERO);
+        let mut asked = Vec::new();
+        for number in 1..=200 {
+            let sent_at = ms(number * 20);
+            let packet = LostPacket {
+                size: 1472,
+                sent_at,
+                is_overtaken: false,
+            };
+            mtu.on_lost(sent_at + Duration::from_millis(20), packet);
+            if let Some(size) = mtu.poll_probe(sent_at + Duration::from_millis(20)) {
+                asked.push((number, size));
+                mtu.on_probe_sent(number, size);
+                mtu.on_probe_lost(number, sent_at + Duration::from_millis(40));
+            }
+        }
+        // Once it looks like it, and each second from then on.
+        assert_eq!(asked, [(4, 1200), (55, 1200), (106, 1200), (157, 1200)]);
     }
 }

@@ -223,7 +223,7 @@ impl Session {
             return;
         }
         if packet.bytes > MTU_MIN {
-            self.path.mtu.on_large_seen();
+            self.path.mtu.on_large_seen(packet.bytes.into());
         }
         if matches!(was, PacketState::Outstanding | PacketState::LostInSilence) {
             self.path.record_fate(now, sent_at, false);
@@ -260,7 +260,8 @@ impl Session {
     ) {
         let outbox = &mut self.traffic.outbox;
         outbox.on_block_acked(symbol.block);
-        let Some(block) = outbox.block_mut(symbol.block) else {
+        let block = outbox.block_mut(symbol.block);
+        let Some(block) = block.filter(|block| arrived.number >= block.cut_from) else {
             return;
         };
         let was_outstanding = arrived.was == PacketState::Outstanding;

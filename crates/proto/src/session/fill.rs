@@ -66,9 +66,8 @@ struct Room {
 }
 
 impl Picks {
-    /// Whether a symbol of `len` bytes may go into the packet. A block keeps the symbols that it was cut into when the path turns
-    /// out narrower (another address, a black hole): each is tried as it is, alone, since symbols of two sizes cannot
-    /// rebuild one block.
+    /// Whether a symbol of `len` bytes may go into the packet. Where it is not known whether the path still carries what a block was cut for (another address), each
+    /// is tried as it is, alone: the block is cut anew only when they do not pass (`narrow.rs`).
     const fn fits_into(&self, len: usize, room: Room) -> bool {
         if len > room.symbol_max {
             self.count == 0 && self.fits(len, room.buffer)

@@ -12,6 +12,7 @@ mod expect;
 mod fill;
 mod input;
 mod loss;
+mod narrow;
 mod output;
 mod prices;
 mod recall;

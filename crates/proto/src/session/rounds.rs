@@ -11,11 +11,9 @@ use punctual_policy::{
 use super::{Due, Session, Shared};
 use crate::limits::{BACKOFF_MAX, TIMER_GRANULARITY};
 use crate::message::Silence;
-use crate::path::LostFlight;
 use crate::recovery::PacketState;
 use crate::stream::{MessageId, MissReason};
 use crate::time::Instant;
-use crate::wire::{SYMBOL_HEADER, TAG_LEN};
 
 /// Symbols of one flight, whatever a policy asks for.
 const FLIGHT_MAX: u16 = 255;
@@ -47,6 +45,7 @@ impl Decision {
 impl Session {
     /// Begins a round of block `number`: asks the policy and queues what it says.
     pub(super) fn begin_round(&mut self, now: Instant, number: u64, shared: &mut Shared<'_>) {
+        self.fit_to_path(number);
         let Some(block) = self.traffic.outbox.block(number) else {
             return;
         };
@@ -475,18 +474,8 @@ impl Session {
         let Some(block) = self.traffic.outbox.block(number) else {
             return;
         };
-        if block.sent > 0 {
-            if block.flight.is_acked {
-                self.path.reordering.on_orderly_flight(now, &self.path.rtt);
-            } else if block.unaccounted == 0 {
-                let began = block.flight.began;
-                let flight = LostFlight {
-                    size: block.symbols.symbol_len() + SYMBOL_HEADER + TAG_LEN + 7,
-                    began,
-                    is_overtaken: self.liveness.newest_acked_sent_at >= began,
-                };
-                self.path.mtu.on_flight_lost(now, flight);
-            }
+        if block.sent > 0 && block.flight.is_acked {
+            self.path.reordering.on_orderly_flight(now, &self.path.rtt);
         }
         self.begin_round(now, number, shared);
     }
