@@ -38,6 +38,8 @@ pub(crate) fn create_secret(path: &Path, secret: &[u8]) -> Result<(), Failure> {
     file.write_all(line.as_bytes())
         .and_then(|()| file.sync_all())
         .map_err(|error| {
+            // Part of a key is none, and would be in the way of the next.
+            let _ = fs::remove_file(path);
             Failure::failed(format_args!("{} was not written: {error}", path.display()))
         })
 }

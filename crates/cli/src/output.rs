@@ -1,7 +1,7 @@
 //! What a command leaves: text or one JSON object (`--json`) on standard output, and files.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -149,6 +149,14 @@ impl OutputFile {
         Ok(Self { path, existing })
     }
 
+    /// Opens the file that a flag may name for a page or a picture, and leaves alone what is neither: a recording, say.
+    pub(crate) fn page_if(path: Option<&PathBuf>) -> Result<Option<Self>, Failure> {
+        if let Some(path) = path {
+            check_replaceable(path, "<")?;
+        }
+        Self::open_if(path)
+    }
+
     /// Opens the file that a flag may name.
     pub(crate) fn open_if(path: Option<&PathBuf>) -> Result<Option<Self>, Failure> {
         path.map(|path| Self::open(path)).transpose()
@@ -174,6 +182,38 @@ impl OutputFile {
         note(&format!("wrote {}", self.path.display()));
         Ok(())
     }
+}
+
+/// Refuses a file with content that does not begin like what is to take its place: it would be lost by a slip of the hand.
+pub(crate) fn check_replaceable(path: &Path, begins_with: &str) -> Result<(), Failure> {
+    if !path.is_file() {
+        return Ok(());
+    }
+    let mut head = Vec::new();
+    // What cannot be read may still be written; whoever writes it says why not.
+    let read = File::open(path).and_then(|file| {
+        let length = begins_with.len() as u64;
+        file.take(length).read_to_end(&mut head)
+    });
+    match read {
+        Ok(length) if length > 0 && head != begins_with.as_bytes() => {
+            Err(Failure::bad_input(format_args!(
+                "{} holds something else and is not written over; choose another file, or remove it",
+                path.display()
+            )))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Writes the page after what was printed, so that a full disk takes no figures with it; `printed` is what came of that.
+pub(crate) fn then_write(
+    printed: Result<(), Failure>,
+    page: Option<OutputFile>,
+    text: impl FnOnce() -> String,
+) -> Result<(), Failure> {
+    let written = page.map_or(Ok(()), |page| page.write(&text()));
+    printed.and(written)
 }
 
 /// Refuses flags that name the same file: what is written last would be all that is left. (Pipes and devices take both.)

@@ -66,12 +66,12 @@ pub(crate) struct Args {
     /// How many messages are sent.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
     count: Option<u64>,
-    /// What decides about redundancy: exact, pangolin, hairpin, retransmit, or fixed(N), also written fixed:N.
+    /// What decides about redundancy: steered, exact, pangolin, hairpin, hairpin(PRICE), retransmit, or fixed(N), also written fixed:N.
     #[arg(long, default_value = "steered", value_parser = policy)]
     policy: PolicyKind,
     /// Print one JSON object: `settings` (among them `delivery`, `refused_messages`: not accepted since too much was under way,
     /// `superseded_messages`: a newer one took their place; neither are in any other figure), and `policies`, a list of one {`policy`, `messages`, `latency_ms` {`p50`, `p95`, `p99`,
-    /// `p99_5`, `p99_9`, `max`; null: never}, `late_share`, `late_share_95` [low, high], `predicted_late_share`,
+    /// `p99_5`, `p99_9`, `max` (the latest that arrived); null: never}, `late_share`, `late_share_95` [low, high], `predicted_late_share`,
     /// `recovery_overhead`, `encapsulation_overhead` (null: of no bytes), `lost_messages`, `seed`}.
     #[arg(long)]
     json: bool,
@@ -125,15 +125,19 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
     sending.view.clear();
     let stats = session.stats();
     let path = session.path();
+    let notes = notes(&sending.tally, &course);
+    let mut settings = settings(&args, &url, &sending.tally, path.as_ref());
+    settings["is_interrupted"] = json!(matches!(course, Course::Interrupted));
+    settings["notes"] = json!(notes);
     let report = Report {
         floors: None,
-        settings: settings(&args, &url, &sending.tally, path.as_ref()),
+        settings,
         policies: vec![sending.tally.summary(args.policy, stats.as_ref())],
     };
     if args.json {
         output::print_json(&report)?;
     } else {
-        output::print(&conclusion(&args, &report, &sending.tally))?;
+        output::print(&conclusion(&args, &report, &notes))?;
     }
     match course {
         Course::Complete => {
@@ -290,13 +294,28 @@ fn introduction(args: &Args, url: &ServerUrl, session: &Session) -> String {
     text
 }
 
-fn conclusion(args: &Args, report: &Report, tally: &Tally) -> String {
+/// What a reader must know to trust the numbers.
+fn notes(tally: &Tally, course: &Course) -> Vec<String> {
+    let mut notes = tally.notes();
+    match course {
+        Course::Complete => {}
+        Course::Interrupted => {
+            notes.push("interrupted: the figures are of the messages sent until then".to_owned());
+        }
+        Course::Ended(why) => notes.push(format!(
+            "the session ended before its time ({why}): the figures are of the messages sent until then"
+        )),
+    }
+    notes
+}
+
+fn conclusion(args: &Args, report: &Report, notes: &[String]) -> String {
     let mut text = scoreboard::table(&report.policies);
     text.push('\n');
     for summary in &report.policies {
         text += &scoreboard::verdict(summary, args.on_time);
     }
-    for note in tally.notes() {
+    for note in notes {
         text += &output::wrapped(&format!("Note: {note}."), "  ");
     }
     text
@@ -325,7 +344,6 @@ fn settings(
         "rtt_ms": path.map(|path| millis(path.rtt)),
         "rtt_min_ms": path.map(|path| millis(path.rtt_min)),
         "loss": path.map(|path| path.loss),
-        "notes": tally.notes(),
     })
 }
 

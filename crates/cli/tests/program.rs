@@ -141,6 +141,57 @@ fn a_file_is_written_once_and_never_over_the_input() {
     let _ = fs::remove_file(file);
 }
 
+/// A regression: a page took the place of a recording in a folder, or one that a scenario names, by a slip of the hand.
+#[test]
+fn a_page_takes_no_other_file_s_place() {
+    let recording = scratch("recording.csv");
+    fs::write(&recording, "time_s,rtt_ms\n0,20\n1,21\n").expect("the directory is there");
+    let file = recording.display();
+    for arguments in [
+        "lab simulate --messages 200 --report",
+        "lab population --clients 50 --report",
+        "policy curve --html",
+    ] {
+        refused(&format!("{arguments} {file}"), "is not written over");
+    }
+    let text = fs::read_to_string(&recording).expect("it is there");
+    assert!(text.starts_with("time_s,rtt_ms"));
+    let page = scratch("page.html");
+    for _ in 0..2 {
+        let arguments = format!("lab simulate --messages 200 --report {}", page.display());
+        assert!(punctual(&arguments).status.success());
+    }
+    for file in [recording, page] {
+        fs::remove_file(file).expect("it is there");
+    }
+}
+
+/// A regression: messages that were refused were in no figure and no file, and a policy looked better than what no sender beats.
+/// And the figures were gone where the page could not be written.
+#[test]
+fn what_was_refused_is_told_and_figures_survive_a_full_disk() {
+    // (Sessions end in the dark.)
+    let arguments = "lab simulate --messages 500 --sessions 5 --blackout 10..100";
+    let output = punctual(&format!("{arguments} --json"));
+    let told: Value = serde_json::from_slice(&output.stdout).expect("one object");
+    let refused = &told["settings"]["refused_messages"]["steered"];
+    let accepted = &told["policies"][0]["messages"];
+    let sum = refused.as_u64().expect("a number") + accepted.as_u64().expect("a number");
+    assert_eq!(sum, 500);
+    assert!(refused.as_u64() > Some(100), "{refused}");
+    let full = "/dev/full";
+    if !std::path::Path::new(full).exists() {
+        return;
+    }
+    let output = punctual(&format!("{arguments} --report {full}"));
+    let text = String::from_utf8(output.stdout).expect("text");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        text.contains("Note: steered: ") && text.contains("were refused"),
+        "{text}"
+    );
+}
+
 #[test]
 fn a_policy_is_explained() {
     let (html, svg) = (scratch("why.html"), scratch("why.svg"));

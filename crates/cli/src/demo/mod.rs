@@ -83,7 +83,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
     /// Print one JSON object: `settings`, and `policies`, a list of {`policy`, `messages`, `latency_ms` {`p50`, `p95`, `p99`,
-    /// `p99_5`, `p99_9`, `max`; null: never}, `late_share`, `late_share_95` [low, high], `predicted_late_share`,
+    /// `p99_5`, `p99_9`, `max` (the latest that arrived); null: never}, `late_share`, `late_share_95` [low, high], `predicted_late_share`,
     /// `recovery_overhead`, `encapsulation_overhead`, `lost_messages`, `seed`}.
     #[arg(long)]
     json: bool,
@@ -96,7 +96,7 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
         ("--trace", args.trace.as_ref()),
         ("--report", args.report.as_ref()),
     ])?;
-    let page = OutputFile::open_if(args.report.as_ref())?;
+    let page = OutputFile::page_if(args.report.as_ref())?;
     interrupt::watch();
     crate::descriptors::ask_for(settings.clients);
     if !args.json {
@@ -177,14 +177,12 @@ fn conclude(
         });
         report.policies.push(summary);
     }
-    if let Some(page) = page {
-        page.write(&report::html(&report, &figures))?;
-    }
-    if args.json {
-        output::print_json(&report)?;
+    let printed = if args.json {
+        output::print_json(&report)
     } else {
-        output::print(&conclusion(settings, &report, &notes, performance.took))?;
-    }
+        output::print(&conclusion(settings, &report, &notes, performance.took))
+    };
+    output::then_write(printed, page, || report::html(&report, &figures))?;
     if is_interrupted {
         Err(Failure::Interrupted)
     } else {

@@ -182,6 +182,9 @@ impl Place {
     }
 
     fn start(&self, network: &NamedNetwork) -> Result<Emulator, Failure> {
+        if let Some(drops) = &self.drops {
+            output::check_replaceable(drops, DropLog::HEADING)?;
+        }
         let drop_log = self.drops.as_deref().map(DropLog::create).transpose();
         let capture = self.pcap.as_deref().map(Capture::create).transpose();
         let cable = Cable {

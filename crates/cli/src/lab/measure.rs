@@ -1,5 +1,6 @@
 //! Runs a simulation, and tells how it went: table, JSON, page.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use punctual_lab::channel::PathSpec;
@@ -26,14 +27,15 @@ pub(super) struct Network {
 
 /// Runs the workload over the network, and prints and writes what came of it.
 pub(super) fn run(workload: &Workload, network: Network) -> Result<(), Failure> {
-    let page = OutputFile::open_if(workload.report.as_ref())?;
+    let page = OutputFile::page_if(workload.report.as_ref())?;
     network.path.check().map_err(Failure::bad_input)?;
     let (deadline, origin) = workload.deadline(network.deadline, &network.path);
     let options = workload.options(network.path, deadline);
     let settings = settings(network.settings, &options, origin);
     let (results, took) = simulate_all(&options, workload.json)?;
+    let refused = refused(results.iter().map(|result| &result.summary), &options);
     let report = Report {
-        settings,
+        settings: with_refused(settings, &refused),
         // The first policy's: those of the others differ only if a session took longer to open.
         floors: results.first().map(|result| result.floors),
         policies: results
@@ -41,23 +43,36 @@ pub(super) fn run(workload: &Workload, network: Network) -> Result<(), Failure> 
             .map(|result| result.summary.clone())
             .collect(),
     };
-    if let Some(page) = page {
-        page.write(&report::html(&report, &figures(&options, &results)))?;
-    }
-    warn_of_refused(&report.policies, &options);
-    if workload.json {
-        return output::print_json(&report);
-    }
+    let printed = if workload.json {
+        output::print_json(&report)
+    } else {
+        print(&report, &options, origin, &refused, took)
+    };
+    output::then_write(printed, page, || {
+        report::html(&report, &figures(&options, &results, &refused))
+    })
+}
+
+fn print(
+    report: &Report,
+    options: &SimulateOptions,
+    origin: &str,
+    refused: &Refused,
+    took: Duration,
+) -> Result<(), Failure> {
     let heading = format!(
         "{}; deadline {} ms ({origin}), {} on time, seed {}",
-        messages(&options),
+        messages(options),
         millis(options.deadline),
         percent(options.on_time),
         options.seed
     );
     let heading = [options.path.to_string(), heading].map(|text| output::wrapped(&text, ""));
-    let table = output::table(&report::rows(&report));
-    output::print(&format!("{}\n{table}", heading.concat()))?;
+    let table = output::table(&report::rows(report));
+    let notes = remarks(refused, options);
+    let notes = notes.map(|note| output::wrapped(&format!("Note: {note}"), "  "));
+    let notes: String = notes.collect();
+    output::print(&format!("{}\n{table}{notes}", heading.concat()))?;
     let sent: u64 = report.policies.iter().map(|summary| summary.messages).sum();
     let rate = sent as f64 / took.as_secs_f64();
     output::note(&format!(
@@ -82,21 +97,37 @@ pub(crate) fn simulate_all(
     Ok((results.map_err(Failure::bad_input)?, begin.elapsed()))
 }
 
-/// A sender takes no more messages than it may hold; a figure over the others only would flatter the policy.
-pub(crate) fn warn_of_refused<'a>(
+/// Messages that were not accepted, by policy: of those of which some were not.
+pub(crate) type Refused = BTreeMap<String, u64>;
+
+/// A sender takes no more messages than it may hold, and none once its session has ended.
+pub(crate) fn refused<'a>(
     summaries: impl IntoIterator<Item = &'a Summary>,
     options: &SimulateOptions,
-) {
-    for summary in summaries {
-        let refused = options.messages - summary.messages;
-        if refused > 0 {
-            output::note(&format!(
-                "{}: {refused} of {} messages were refused when they were to be sent (session closed, or too much queued) and \
-                 are in none of the figures",
-                summary.policy, options.messages
-            ));
-        }
-    }
+) -> Refused {
+    let refused = (summaries.into_iter())
+        .map(|summary| (summary.policy.clone(), options.messages - summary.messages));
+    refused.filter(|(_, count)| *count > 0).collect()
+}
+
+/// What a reader must know then: figures over the others only flatter the policy.
+pub(crate) fn remarks<'a>(
+    refused: &'a Refused,
+    options: &SimulateOptions,
+) -> impl Iterator<Item = String> + use<'a> {
+    let messages = options.messages;
+    refused.iter().map(move |(policy, count)| {
+        format!(
+            "{policy}: {count} of {messages} messages were refused when they were to be sent (session closed, or too much queued) \
+             and are in none of its figures; the floors are of all messages."
+        )
+    })
+}
+
+/// The settings, and `refused_messages`.
+pub(crate) fn with_refused(mut settings: Value, refused: &Refused) -> Value {
+    settings["refused_messages"] = json!(refused);
+    settings
 }
 
 /// What was simulated, for reports: what the network is made of, and the rest.
@@ -130,7 +161,7 @@ pub(crate) fn settings(
     Value::Object(settings)
 }
 
-fn figures(options: &SimulateOptions, results: &[PolicyResult]) -> Figures {
+fn figures(options: &SimulateOptions, results: &[PolicyResult], refused: &Refused) -> Figures {
     let series = |result: &PolicyResult| Series {
         name: result.summary.policy.clone(),
         points: result.latencies.curve(),
@@ -147,6 +178,7 @@ fn figures(options: &SimulateOptions, results: &[PolicyResult]) -> Figures {
         deadline_ms: Some(millis(options.deadline)),
         on_time_target: Some(options.on_time),
         latency: results.iter().map(series).collect(),
+        remarks: remarks(refused, options).collect(),
         ..Figures::default()
     }
 }

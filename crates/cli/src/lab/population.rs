@@ -68,7 +68,7 @@ const SHARES: [f64; 7] = [0.1, 0.5, 0.9, 0.95, 0.975, 0.99, 0.998];
 
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    let page = OutputFile::open_if(args.report.as_ref())?;
+    let page = OutputFile::page_if(args.report.as_ref())?;
     let population = Population::new(args.region, args.seed);
     let clients = population.clients(args.clients);
     let statements = match args.region {
@@ -84,14 +84,17 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         regions: regions(&clients, args.seed),
         statements,
     };
-    if let Some(page) = page {
-        page.write(&html(&summary, &clients))?;
-    }
-    if args.json {
-        return output::print_json(&summary);
-    }
+    let printed = if args.json {
+        output::print_json(&summary)
+    } else {
+        print(&summary)
+    };
+    output::then_write(printed, page, || html(&summary, &clients))
+}
+
+fn print(summary: &Summary) -> Result<(), Failure> {
     let mut text = format!("{}: {}\n\n", summary.population, summary.source);
-    for table in tables(&summary) {
+    for table in tables(summary) {
         text += &format!("{}\n{}\n", table.title, output::table(&table.rows));
     }
     output::print(&text)

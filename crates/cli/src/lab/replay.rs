@@ -48,9 +48,9 @@ struct Recorded {
     /// Share of the losses that are forward, where the recording does not say (default 0.5; cloud-gaming logs 1).
     #[arg(long, value_name = "SHARE", value_parser = values::share)]
     loss_forward: Option<f64>,
-    /// Of capacity recordings: the round-trip time without queues.
-    #[arg(long, value_name = "MS", default_value = "40", value_parser = values::millis)]
-    base_rtt_ms: Duration,
+    /// Of capacity recordings: the round-trip time without queues (default 40).
+    #[arg(long, value_name = "MS", value_parser = values::millis)]
+    base_rtt_ms: Option<Duration>,
 }
 
 /// Runs the command.
@@ -60,6 +60,7 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
         ("--report", args.workload.report.as_ref()),
     ])?;
     let trace = read(&args.recorded.trace)?;
+    args.recorded.check(&trace)?;
     let options = args.recorded.options(&trace);
     let path = args.recorded.path(&trace, &options)?;
     let mut settings = measure::fields(json!({
@@ -93,12 +94,28 @@ fn bad_trace(error: TraceError) -> Failure {
 }
 
 impl Recorded {
+    /// Refuses what would change nothing.
+    fn check(&self, trace: &Trace) -> Result<(), Failure> {
+        let is_capacity = matches!(trace.content, Content::Capacity(_));
+        if !is_capacity && self.base_rtt_ms.is_some() {
+            return Err(Failure::bad_input(
+                "--base-rtt-ms is of capacity recordings: this one has round trips of its own",
+            ));
+        }
+        if is_capacity && self.loss_forward.is_some() {
+            return Err(Failure::bad_input(
+                "--loss-forward is of recordings with losses: a capacity recording has none",
+            ));
+        }
+        Ok(())
+    }
+
     fn options(&self, trace: &Trace) -> PathOptions {
         let defaults = PathOptions::for_trace(trace);
         PathOptions {
             rtt_split: self.split,
             loss_forward: self.loss_forward.unwrap_or(defaults.loss_forward),
-            base_rtt: self.base_rtt_ms,
+            base_rtt: self.base_rtt_ms.unwrap_or(defaults.base_rtt),
             ..defaults
         }
     }

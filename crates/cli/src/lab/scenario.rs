@@ -52,7 +52,7 @@ struct Numbers<'a> {
 pub(super) fn simulate(options: &Options<'_>) -> Result<(), Failure> {
     let file = options.file.to_owned();
     output::check_distinct(&[("--scenario", Some(&file)), ("--report", options.report)])?;
-    let page = OutputFile::open_if(options.report)?;
+    let page = OutputFile::page_if(options.report)?;
     let scenario = Scenario::open(options.file).map_err(Failure::bad_input)?;
     let begin = Instant::now();
     let first = options.seed.unwrap_or(scenario.seed);
@@ -83,17 +83,15 @@ pub(super) fn tell(
     json: bool,
 ) -> Result<(), Failure> {
     let result = &outcome.result;
-    if let Some(page) = page {
-        page.write(&html(scenario, outcome, place))?;
-    }
-    if json {
+    let printed = if json {
         output::print_json(&Numbers {
             result,
             emulator: place.emulator.as_ref(),
-        })?;
+        })
     } else {
-        output::print(&text(result, place))?;
-    }
+        output::print(&text(result, place))
+    };
+    output::then_write(printed, page, || html(scenario, outcome, place))?;
     match &result.broken_promises()[..] {
         [] => Ok(()),
         broken => Err(Failure::failed(format_args!(

@@ -60,7 +60,7 @@ pub(super) struct Workload {
     pub(super) report: Option<PathBuf>,
     /// Print one JSON object: `settings`; the limits of the network, `floor_late_share` (late whatever is sent),
     /// `floor_late_share_95`, `floor_recovery_overhead` (what is lost replaced, and nothing else) and `floor_recovery_overhead_95`;
-    /// and `policies`, a list of {`policy`, `messages`, `latency_ms` {`p50`, `p95`, `p99`, `p99_5`, `p99_9`, `max`; null: never},
+    /// and `policies`, a list of {`policy`, `messages`, `latency_ms` {`p50`, `p95`, `p99`, `p99_5`, `p99_9`, `max` (the latest that arrived); null: never},
     /// `late_share`, `late_share_95` [low, high], `predicted_late_share`, `recovery_overhead`, `encapsulation_overhead`,
     /// `lost_messages`, `seed`}.
     #[arg(long, help_heading = "Output")]

@@ -128,21 +128,21 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     if measured.packets.is_empty() {
         return Err(nothing(&measured));
     }
-    if let Some(file) = trace {
-        let head = trace_head(&[output::command_line(), ONE_WAY_REMARK.to_owned()]);
-        let rows = String::from_utf8(trace_rows(&measured.packets)).expect("numbers are text");
-        file.write(&(head + &rows))?;
-    }
     let report = Report {
         settings: args.settings(&url),
         findings: Findings::of(&measured),
     };
-    if args.json {
-        output::print_json(&report)?;
+    let printed = if args.json {
+        output::print_json(&report)
     } else {
         let upload = upload(args, &measured);
-        output::print(&(report.findings.text() + &upload))?;
-    }
+        output::print(&(report.findings.text() + &upload))
+    };
+    output::then_write(printed, trace, || {
+        let head = trace_head(&[output::command_line(), ONE_WAY_REMARK.to_owned()]);
+        let rows = String::from_utf8(trace_rows(&measured.packets)).expect("numbers are text");
+        head + &rows
+    })?;
     match measured.end {
         MeasureEnd::Complete => {
             session.finish_blocking();

@@ -87,8 +87,8 @@ struct Point {
 /// Runs the command.
 pub(crate) fn run(args: Args) -> Result<(), Failure> {
     output::check_distinct(&[("--html", args.html.as_ref()), ("--svg", args.svg.as_ref())])?;
-    let html = OutputFile::open_if(args.html.as_ref())?;
-    let svg = OutputFile::open_if(args.svg.as_ref())?;
+    let html = OutputFile::page_if(args.html.as_ref())?;
+    let svg = OutputFile::page_if(args.svg.as_ref())?;
     let curves = solve_all(&args)?;
     let chart = chart(&curves);
     if let Some(file) = svg {

@@ -4,7 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Channel, ChannelSpec, Direction, Fate, SpecError};
+use super::{
+    Capacity, Channel, ChannelSpec, Direction, Fate, Outages, RateSpec, Reorder, SpecError,
+};
 
 /// How a round-trip time is divided between the directions. Nobody can measure it from one end, so it is stated.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -132,11 +134,58 @@ impl PathSpec {
 
 impl fmt::Display for PathSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (out, back) = (&self.forward, &self.backward);
         write!(
             f,
-            "{}: out {}, {}; back {}, {}",
-            self.name, out.delay, out.loss, back.delay, back.loss
+            "{}: out {}; back {}",
+            self.name, self.forward, self.backward
         )
     }
 }
+
+/// Delay and loss, and whatever else there is.
+impl fmt::Display for ChannelSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, {}", self.delay, self.loss)?;
+        if !self.jitter.is_zero() {
+            write!(f, ", jitter of up to {:?}", self.jitter)?;
+        }
+        if self.reorder.share > 0.0 {
+            let Reorder { share, extra } = &self.reorder;
+            write!(f, ", {} % held back by {extra:?}", 100.0 * share)?;
+        }
+        if self.duplicate > 0.0 {
+            write!(f, ", {} % twice", 100.0 * self.duplicate)?;
+        }
+        match &self.rate {
+            Some(RateSpec {
+                capacity: Capacity::Constant { bits_per_second },
+                ..
+            }) => write!(f, ", {} Mbit/s", *bits_per_second as f64 / 1e6)?,
+            Some(_) => write!(f, ", capacity as recorded")?,
+            None => {}
+        }
+        for (from, until) in self.blackouts.iter().take(BLACKOUTS_TOLD) {
+            write!(f, ", dark from {from:?} to {until:?}")?;
+        }
+        match self.blackouts.len().saturating_sub(BLACKOUTS_TOLD) {
+            0 => {}
+            more => write!(f, " and {more} times more")?,
+        }
+        if let Some(outages) = &self.outages {
+            let Outages {
+                period,
+                length,
+                share,
+            } = outages;
+            write!(
+                f,
+                ", dark for {length:?} in {} % of all {period:?}",
+                100.0 * share
+            )?;
+        }
+        Ok(())
+    }
+}
+
+/// So many outages are told one by one.
+const BLACKOUTS_TOLD: usize = 3;

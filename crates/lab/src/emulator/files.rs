@@ -20,6 +20,10 @@ pub struct DropLog {
 }
 
 impl DropLog {
+    /// How such a file begins.
+    pub const HEADING: &str =
+        "time_s,from,client,reason,bytes,protocol,source,destination,tcp_sequence\n";
+
     /// Makes the file, in place of one that was there.
     ///
     /// # Errors
@@ -31,7 +35,7 @@ impl DropLog {
             file: file.map_err(failed(&name))?,
             name,
         };
-        log.write("time_s,from,client,reason,bytes,protocol,source,destination,tcp_sequence\n")?;
+        log.write(Self::HEADING)?;
         Ok(log)
     }
 

@@ -155,7 +155,9 @@ impl Session {
                 Frame::PathChallenge(data) => self.control.path_response = Some(data),
                 Frame::PathResponse(data) => self.handle_path_response(now, data, shared),
                 Frame::Close { code, reason } => {
-                    let reason = alloc::string::String::from_utf8_lossy(reason).into_owned();
+                    // It may end on an operator's terminal, which control characters would steer.
+                    let reason = alloc::string::String::from_utf8_lossy(reason)
+                        .replace(char::is_control, "\u{fffd}");
                     self.end(
                         CloseReason::Peer {
                             code: CloseCode(code),

@@ -96,7 +96,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     plan.check().map_err(Failure::bad_input)?;
     // First: from here on Ctrl-C leads to the end of this function, and takes the page with it.
     interrupt::watch();
-    let page = OutputFile::open_if(args.html.as_ref())?;
+    let page = OutputFile::page_if(args.html.as_ref())?;
     let begin = Instant::now();
     let rows = {
         let progress = Progress::new(1000, args.json);
@@ -116,13 +116,12 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         candidate,
         begin.elapsed(),
     );
-    if let Some(page) = page {
-        page.write(&page::html(&comparison))?;
-    }
-    if args.json {
-        return output::print_json(&comparison);
-    }
-    output::print(&text::text(&comparison))
+    let printed = if args.json {
+        output::print_json(&comparison)
+    } else {
+        output::print(&text::text(&comparison))
+    };
+    output::then_write(printed, page, || page::html(&comparison))
 }
 
 impl Args {

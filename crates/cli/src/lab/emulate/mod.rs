@@ -63,7 +63,13 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         ("--drops", args.drops.as_ref()),
         ("--report", args.report.as_ref()),
     ])?;
-    let page = OutputFile::open_if(args.report.as_ref())?;
+    if scenario.streams.is_empty() && (args.report.is_some() || args.seeds > 1 || args.attempts > 1)
+    {
+        return Err(Failure::bad_input(
+            "a file without [[stream]] is a network that is held open: --report, --seeds and --attempts are of streams that are played",
+        ));
+    }
+    let page = OutputFile::page_if(args.report.as_ref())?;
     let is_noted = args.drops.is_some() || args.pcap.is_some();
     if is_noted && args.seeds > 1 {
         return Err(Failure::bad_input(
@@ -170,6 +176,9 @@ impl Ended {
 
 impl Args {
     fn notes(&self) -> Result<Notes, Failure> {
+        if let Some(drops) = &self.drops {
+            output::check_replaceable(drops, DropLog::HEADING)?;
+        }
         let drop_log = self.drops.as_deref().map(DropLog::create).transpose();
         let capture = self.pcap.as_deref().map(Capture::create).transpose();
         Ok(Notes {

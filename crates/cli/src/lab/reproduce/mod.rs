@@ -74,6 +74,11 @@ pub(crate) struct Args {
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     if args.names.iter().any(|name| name == "list") {
+        if args.report.is_some() {
+            return Err(Failure::bad_input(
+                "list writes no page: leave --report out",
+            ));
+        }
         return match args.json {
             true => output::print_json(&list_json()),
             false => output::print(&list()),
@@ -87,7 +92,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     if chosen.iter().any(|one| one.has_network()) {
         emulator::acquire_privilege().map_err(Failure::bad_input)?;
     }
-    let page = OutputFile::open_if(args.report.as_ref())?;
+    let page = OutputFile::page_if(args.report.as_ref())?;
     interrupt::watch();
     let stage = Stage {
         is_quick: args.quick,
@@ -105,13 +110,11 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         }
         reproductions.results.extend(results);
     }
-    if let Some(page) = page {
-        page.write(&show::html(&reproductions))?;
-    }
-    match args.json {
+    let printed = match args.json {
         true => output::print_json(&reproductions),
         false => output::print(&reproductions.summary()),
-    }
+    };
+    output::then_write(printed, page, || show::html(&reproductions))
 }
 
 fn list() -> String {

@@ -113,7 +113,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         };
     }
     emulator::acquire_privilege().map_err(Failure::bad_input)?;
-    let page = OutputFile::open_if(args.report.as_ref())?;
+    let page = OutputFile::page_if(args.report.as_ref())?;
     let networks = networks::by_names(&args.networks)?;
     // Wrong names are told before anything begins.
     arms::by_names(&args.arms)?;
@@ -133,14 +133,12 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         rows.push(play(args, network, plain.as_slice(), &what)?);
     }
     let scorecard = Scorecard::new(args, rows);
-    if let Some(page) = page {
-        page.write(&page::html(&scorecard))?;
-    }
-    if args.json {
-        output::print_json(&scorecard)?;
+    let printed = if args.json {
+        output::print_json(&scorecard)
     } else {
-        output::print(&text::text(&scorecard))?;
-    }
+        output::print(&text::text(&scorecard))
+    };
+    output::then_write(printed, page, || page::html(&scorecard))?;
     match scorecard.failures() {
         failures if failures.is_empty() => Ok(()),
         failures => Err(Failure::failed(format_args!(

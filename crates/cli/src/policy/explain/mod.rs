@@ -18,7 +18,8 @@ use punctual_policy::{Part, PolicyKind};
 use serde_json::{Map, Value, json};
 
 use crate::failure::Failure;
-use crate::lab::{Additions, Deadline, PathArgs, deadline, measure};
+use crate::lab::measure::{self, Refused};
+use crate::lab::{Additions, Deadline, PathArgs, deadline};
 use crate::output::{self, OutputFile};
 use crate::values;
 use decisions::Decisions;
@@ -109,25 +110,20 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
         ("--svg", args.svg.as_ref()),
         ("--trace", args.trace.as_ref()),
     ])?;
-    let html = OutputFile::open_if(args.html.as_ref())?;
-    let svg = OutputFile::open_if(args.svg.as_ref())?;
+    let html = OutputFile::page_if(args.html.as_ref())?;
+    let svg = OutputFile::page_if(args.svg.as_ref())?;
     let explanation = Explanation::of(&args)?;
     let Some(Some(explained)) = explanation.decisions.first() else {
         return Err(Failure::failed(
             "the session did not live to the end of the run: there is nothing to explain; let the path lose less, or later",
         ));
     };
-    explanation.warn_of_refused();
-    if let Some(file) = svg {
-        file.write(&tell::svg(&explanation))?;
-    }
-    if let Some(file) = html {
-        file.write(&tell::html(&explanation, explained))?;
-    }
-    match args.json {
+    let printed = match args.json {
         true => tell::json(&explanation, explained),
         false => tell::text(&explanation, explained),
-    }
+    };
+    let printed = output::then_write(printed, svg, || tell::svg(&explanation));
+    output::then_write(printed, html, || tell::html(&explanation, explained))
 }
 
 impl Args {
@@ -185,9 +181,9 @@ fn compared_with(policy: PolicyKind) -> Vec<PolicyKind> {
 }
 
 impl Explanation {
-    fn warn_of_refused(&self) {
+    fn refused(&self) -> Refused {
         let summaries = self.results.iter().map(|result| &result.summary);
-        measure::warn_of_refused(summaries, &self.options);
+        measure::refused(summaries, &self.options)
     }
 
     fn of(args: &Args) -> Result<Self, Failure> {

@@ -54,6 +54,9 @@ pub(super) fn text(explanation: &Explanation, explained: &Decisions) -> Result<(
     }
     text += &format!("\n{}", output::wrapped(&whole_runs(explanation), ""));
     text += &output::table(&parts::table(explanation));
+    for remark in measure::remarks(&explanation.refused(), &explanation.options) {
+        text += &output::wrapped(&format!("Note: {remark}"), "  ");
+    }
     text.push('\n');
     for row in &parts::legend(explanation)[1..] {
         let does = output::wrapped(&row[1], "                    ");
@@ -115,6 +118,7 @@ pub(super) fn html(explanation: &Explanation, explained: &Decisions) -> String {
             table("The runs", parts::legend(explanation)),
         ],
         charts_lead: true,
+        remarks: measure::remarks(&explanation.refused(), options).collect(),
         ..Figures::default()
     };
     report::html(&whole(explanation), &figures)
@@ -224,8 +228,9 @@ fn timeline(explanation: &Explanation) -> LineChart {
 fn whole(explanation: &Explanation) -> Report {
     let options = &explanation.options;
     let results = &explanation.results;
+    let settings = measure::settings(explanation.settings.clone(), options, explanation.origin);
     Report {
-        settings: measure::settings(explanation.settings.clone(), options, explanation.origin),
+        settings: measure::with_refused(settings, &explanation.refused()),
         floors: results.first().map(|result| result.floors),
         policies: results
             .iter()
