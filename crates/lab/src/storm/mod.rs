@@ -19,6 +19,7 @@ pub use model::{Model, Rule, Sent};
 pub use mutant::Mutant;
 use mutant::Mutator;
 use punctual_policy::{Library, PolicyKind};
+use punctual_proto::limits::{MTU_MIN, UDP_IP_HEADER};
 use punctual_proto::{
     CloseCode, Endpoint, EndpointConfig, Event, Piece, SendOptions, ServerConfig, ServerKey,
     SessionId, ThinStreams, Uplink,
@@ -109,6 +110,9 @@ struct Storm<'a> {
 
 /// Messages of a storm that come in pieces, at most.
 const LARGE_MAX: u32 = 2;
+
+/// Bytes of the largest packets, IP header included, that every path carries.
+const NARROWEST: u16 = MTU_MIN + UDP_IP_HEADER as u16;
 
 /// On-time targets of messages.
 const TARGETS: [f32; 4] = [0.9, 0.99, 0.999, 0.9999];
@@ -239,7 +243,7 @@ impl<'a> Storm<'a> {
     }
 
     fn operate(&mut self) -> Result<(), Broken> {
-        match self.choices.below(32) {
+        match self.choices.below(33) {
             0..=12 => self.send()?,
             13 | 14 => self.open_stream()?,
             15 => self.close_stream(),
@@ -250,6 +254,7 @@ impl<'a> Storm<'a> {
             23 => self.change_address(),
             24 => self.inject(),
             25 if self.choices.below(8) == 0 => self.close(),
+            32 => self.change_width(),
             26 => {
                 let pause = Duration::from_millis(1 + self.choices.below(3000));
                 self.advance(pause)?;
@@ -269,6 +274,16 @@ impl<'a> Storm<'a> {
     }
 
     /// A replay, a forgery or noise, from an address that was in use or one that never was.
+    /// All paths become narrower or wider, for good unless it comes again.
+    fn change_width(&mut self) {
+        let mtu = match self.choices.below(3) {
+            0 => None,
+            1 => Some(NARROWEST),
+            _ => Some(NARROWEST + self.choices.below(272) as u16),
+        };
+        self.world.set_mtu(mtu);
+    }
+
     fn inject(&mut self) {
         let mut datagram = match self.choices.below(3) {
             0 => {

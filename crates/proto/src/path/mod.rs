@@ -23,7 +23,6 @@ pub(crate) use ecn::EcnTest;
 pub(crate) use feedback::Feedback;
 pub(crate) use level::{LossLevel, UsualLoss};
 pub(crate) use loss::Loss;
-pub(crate) use mtu::LostPacket;
 pub(crate) use mtu::MtuSearch;
 pub(crate) use pacer::Pacer;
 pub(crate) use reordering::Reordering;

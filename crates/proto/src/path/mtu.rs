@@ -8,24 +8,15 @@ use crate::time::Instant;
 /// Sizes worth trying: IPv6's minimum less headers is below 1,200 already; tunnels; PPPoE; IPv6 and IPv4 over Ethernet.
 const LADDER: [u16; 4] = [1280, 1400, 1452, MTU_MAX];
 const TRIES: u8 = 3;
-/// Large packets lost in turn, with none arriving between them, after which the path is taken to have shrunk if something else passes. (An outage of a third of a second
-/// is as many flights, and made paths narrow for a minute.)
+/// Large packets lost in turn, with none arriving between them, after which the path may have shrunk. It has if something smaller passes and a large packet that leaves later does
+/// not. (What an outage takes is no sign: one of a third of a second is as many.)
 const BLACK_HOLE: u8 = 4;
-/// Whether something does is asked again after so long.
+/// Whether anything passes is asked again after so long.
 const ASK_AGAIN: Duration = Duration::from_secs(1);
 /// How long a size that failed is left alone (RFC 8899 section 5.1.1).
 const RETRY: Duration = Duration::from_secs(600);
 /// How long the path is left narrow.
 const RETRY_NARROW: Duration = Duration::from_secs(60);
-
-/// A packet that was lost.
-#[derive(Clone, Copy)]
-pub(crate) struct LostPacket {
-    pub(crate) size: usize,
-    pub(crate) sent_at: Instant,
-    /// Something that left after it has arrived.
-    pub(crate) is_overtaken: bool,
-}
 
 /// Large packets that were lost, each sent after the one before was known to be.
 #[derive(Clone, Copy, Default)]
@@ -33,8 +24,11 @@ struct LostInTurn {
     count: u8,
     /// Bytes of the smallest of them.
     size: usize,
-    /// When the last was known to be lost: what had left by then met the same.
+    /// When the first of them left, and when the last was known to be lost: what had left by then met the same.
+    since: Instant,
     until: Instant,
+    /// When something smaller left that has arrived.
+    passed_at: Option<Instant>,
 }
 
 pub(crate) struct MtuSearch {
@@ -146,33 +140,42 @@ impl MtuSearch {
         }
     }
 
+    /// Whether it is to be asked if anything passes.
+    pub(crate) const fn asks(&self) -> bool {
+        self.asks
+    }
+
     /// Whether packets of `size` bytes were cut for a path that was wider.
     pub(crate) const fn is_too_large(&self, size: usize) -> bool {
         size >= self.too_large
     }
 
-    /// A packet of `size` bytes, more than [`MTU_MIN`], has arrived: such sizes pass.
-    pub(crate) fn on_large_seen(&mut self, size: usize) {
-        if size >= self.lost.size {
-            self.lost = LostInTurn::default();
-            self.asks = false;
-        }
+    /// A packet of `size` bytes has arrived.
+    pub(crate) fn on_arrived(&mut self, size: usize, sent_at: Instant) {
         if size >= self.too_large {
             self.too_large = usize::MAX;
         }
+        let lost = &mut self.lost;
+        if size >= lost.size {
+            *lost = LostInTurn::default();
+            self.asks = false;
+        } else if lost.count >= BLACK_HOLE && sent_at >= lost.since {
+            lost.passed_at.get_or_insert(sent_at);
+            self.asks = false;
+        }
     }
 
-    /// A packet was lost. (Of those under way at once one counts, and none if another one arrives.)
-    pub(crate) fn on_lost(&mut self, now: Instant, packet: LostPacket) {
-        if packet.size <= usize::from(MTU_MIN) {
+    /// A packet of `size` bytes was lost.
+    pub(crate) fn on_lost(&mut self, now: Instant, size: usize, sent_at: Instant) {
+        if size <= usize::from(MTU_MIN) {
             return;
         }
         let lost = &mut self.lost;
         if lost.count == 0 {
-            lost.size = packet.size;
+            (lost.since, lost.size) = (sent_at, size);
         }
-        lost.size = lost.size.min(packet.size);
-        if packet.sent_at >= lost.until {
+        lost.size = lost.size.min(size);
+        if sent_at >= lost.until {
             lost.count = lost.count.saturating_add(1);
             lost.until = now;
         }
@@ -180,14 +183,16 @@ impl MtuSearch {
             return;
         }
         let size = lost.size;
-        if !packet.is_overtaken {
-            self.asks |= now >= self.ask_at;
-            return;
-        }
-        self.too_large = self.too_large.min(size);
-        if size <= self.current() {
-            self.current = MTU_MIN;
-            self.next_at = Some(now + RETRY_NARROW);
+        match lost.passed_at {
+            None => self.asks |= now >= self.ask_at,
+            Some(passed_at) if sent_at >= passed_at => {
+                self.too_large = self.too_large.min(size);
+                if size <= self.current() {
+                    self.current = MTU_MIN;
+                    self.next_at = Some(now + RETRY_NARROW);
+                }
+            }
+            Some(_) => {}
         }
     }
 }
@@ -221,27 +226,44 @@ mod tests {
     #[test]
     fn a_black_hole_is_left() {
         let ms = |ms: u64| Instant::from_micros(1000 * ms);
-        // Flights of 20 ms, four of which are under way at once.
-        let lose = |is_overtaken, flights| {
+        // Flights of 20 ms, four packets of which are under way at once, and something small each 5 ms that passes from some time on.
+        let lose = |flights, dark_until: u64| {
             let mut mtu = MtuSearch::new(1472);
             mtu.on_probe_sent(0, 1472);
             mtu.on_acked(0, Instant::ZERO);
             for number in 0..flights {
                 for begun in 0..4 {
-                    let packet = LostPacket {
-                        size: 1472,
-                        sent_at: ms(number * 20 + begun),
-                        is_overtaken,
-                    };
-                    mtu.on_lost(ms(number * 20 + begun + 15), packet);
+                    let sent_ms = number * 20 + begun * 5;
+                    if sent_ms >= dark_until {
+                        mtu.on_arrived(100, ms(sent_ms));
+                    }
+                    mtu.on_lost(ms(sent_ms + 15), 1472, ms(sent_ms));
                 }
             }
-            mtu.current()
+            (mtu.current(), mtu.is_too_large(1472))
         };
-        let narrow = usize::from(MTU_MIN);
-        assert_eq!([lose(true, 3), lose(true, 4)], [1472, narrow]);
-        // What nothing overtakes may be an outage.
-        assert_eq!(lose(false, 100), 1472);
+        assert_eq!(lose(2, 0), (1472, false));
+        assert_eq!(lose(6, 0), (1200, true));
+        // What nothing smaller survives may be an outage, until something does.
+        assert_eq!(lose(100, u64::MAX), (1472, false));
+        assert_eq!(lose(100, 1980), (1200, true));
+    }
+
+    #[test]
+    fn what_an_outage_takes_is_no_black_hole() {
+        let ms = |ms: u64| Instant::from_micros(1000 * ms);
+        let mut mtu = MtuSearch::new(1472);
+        mtu.on_probe_sent(0, 1472);
+        mtu.on_acked(0, Instant::ZERO);
+        for number in 0..50 {
+            mtu.on_lost(ms(number * 20 + 20), 1472, ms(number * 20));
+        }
+        // It is over; the small one left first, and what was lost before is known only now.
+        mtu.on_arrived(100, ms(1010));
+        mtu.on_lost(ms(1030), 1472, ms(1005));
+        mtu.on_arrived(1472, ms(1011));
+        mtu.on_lost(ms(1040), 1472, ms(1020));
+        assert_eq!((mtu.current(), mtu.is_too_large(1472)), (1472, false));
     }
 
     #[test]
@@ -253,12 +275,7 @@ mod tests {
         let mut asked = Vec::new();
         for number in 1..=200 {
             let sent_at = ms(number * 20);
-            let packet = LostPacket {
-                size: 1472,
-                sent_at,
-                is_overtaken: false,
-            };
-            mtu.on_lost(sent_at + Duration::from_millis(20), packet);
+            mtu.on_lost(sent_at + Duration::from_millis(20), 1472, sent_at);
             if let Some(size) = mtu.poll_probe(sent_at + Duration::from_millis(20)) {
                 asked.push((number, size));
                 mtu.on_probe_sent(number, size);

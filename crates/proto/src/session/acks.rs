@@ -5,7 +5,6 @@ use core::time::Duration;
 
 use super::{Session, Shared};
 use crate::clock::Exchange;
-use crate::limits::MTU_MIN;
 use crate::message::Fate;
 use crate::path::Answer;
 use crate::recovery::{PacketState, SentPacket, SymbolRef};
@@ -218,12 +217,10 @@ impl Session {
             return;
         }
         self.path.ecn.on_arrived();
+        self.path.mtu.on_arrived(packet.bytes.into(), sent_at);
         if packet.is_probe {
             self.path.mtu.on_acked(number, now);
             return;
-        }
-        if packet.bytes > MTU_MIN {
-            self.path.mtu.on_large_seen(packet.bytes.into());
         }
         if matches!(was, PacketState::Outstanding | PacketState::LostInSilence) {
             self.path.record_fate(now, sent_at, false);

@@ -10,7 +10,7 @@ use core::time::Duration;
 
 use super::{Session, Shared};
 use crate::limits::TIMER_GRANULARITY;
-use crate::path::{Bursts, LostPacket};
+use crate::path::Bursts;
 use crate::recovery::{PacketState, SentPacket};
 use crate::time::{Instant, earliest};
 
@@ -192,12 +192,8 @@ impl Session {
             .on_lost(now, packet.sent_at, usize::from(packet.bytes));
         self.note_loss_run(now, packet.sent_at);
         if packet.sent_at >= self.path.began {
-            let lost = LostPacket {
-                size: self.least_len(number, packet.bytes.into()),
-                sent_at: packet.sent_at,
-                is_overtaken: self.liveness.newest_acked_sent_at >= packet.sent_at,
-            };
-            self.path.mtu.on_lost(now, lost);
+            let size = self.least_len(number, packet.bytes.into());
+            self.path.mtu.on_lost(now, size, packet.sent_at);
         }
         for position in self.sent.symbols_of(number) {
             let symbol = self.sent.symbol(number, position);

@@ -125,6 +125,12 @@ impl Session {
         if !has_symbols && !wants_control {
             return self.compose_probe(now, buffer, shared.has_budget);
         }
+        // Symbols that do not pass would leave no moment for asking whether anything does.
+        if self.path.mtu.asks()
+            && let Some(draft) = self.compose_probe(now, buffer, shared.has_budget)
+        {
+            return Some(draft);
+        }
         let room = buffer.len().min(usize::from(MTU_MAX)) - TAG_LEN;
         let mut writer = Writer::new(&mut buffer[..room]);
         let mut draft = self.draft(&mut writer);
@@ -251,7 +257,12 @@ impl Session {
 
     /// Whether path MTU discovery goes on.
     pub(super) const fn may_probe(&self) -> bool {
-        matches!(self.state, State::Open) && self.path.rtt.is_known()
+        match self.state {
+            State::Open => self.path.rtt.is_known() || self.path.mtu.asks(),
+            // What is on its way may have become too large for it.
+            State::Finishing { .. } => self.path.mtu.asks(),
+            _ => false,
+        }
     }
 
     /// A padded packet that finds out whether larger ones pass.
