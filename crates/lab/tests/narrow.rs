@@ -164,3 +164,38 @@ fn who_sends_in_vain_keeps_its_session() {
     duo.run(Duration::from_secs(10));
     assert_eq!(duo.received.len(), 1);
 }
+
+/// A regression: losses of what was given up before they were known did not count, and of an ordered stream that gives up at once nothing ever arrived.
+#[test]
+fn what_is_given_up_early_tells_that_a_path_is_narrow() {
+    for delivery in [Delivery::ReliableOrdered, Delivery::Unreliable] {
+        let mut duo = Duo::connect(1, &path(ms(80), |_| {}));
+        duo.run(Duration::from_secs(2));
+        let (large, small) = (
+            open(&mut duo, delivery),
+            open(&mut duo, Delivery::Unreliable),
+        );
+        let (client, session) = (duo.client, duo.at_client);
+        duo.world.set_mtu(NARROW);
+        for _ in 0..200 {
+            duo.world.with_endpoint(client, |endpoint, now| {
+                // Less than a round trip.
+                let options = SendOptions::within(ms(60)).drop_when_late();
+                let whole = options.source_symbols(1);
+                endpoint
+                    .send(now, session, large, &[1; 1434], whole)
+                    .unwrap();
+                endpoint
+                    .send(now, session, small, &[9; 10], options)
+                    .unwrap();
+            });
+            duo.run(ms(20));
+        }
+        let arrived = duo
+            .received
+            .iter()
+            .filter(|entry| entry.2.len() > 10)
+            .count();
+        assert!(arrived > 150, "{delivery:?}: {arrived} of 200");
+    }
+}

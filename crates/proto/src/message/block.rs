@@ -15,6 +15,8 @@ pub(crate) struct Block {
     pub(crate) symbols: Symbols,
     /// The first packet that may hold a symbol of its present cut: what arrives of those before it is of use to nobody.
     pub(crate) cut_from: u64,
+    /// As much as rebuilds it had left in a cut before this one.
+    left_before: bool,
     pub(crate) flight: Flight,
     pub(crate) silence: Silence,
     pub(crate) rounds_planned: u16,
@@ -57,6 +59,7 @@ impl Block {
             message,
             symbols: Symbols::new(cut, data),
             cut_from: 0,
+            left_before: false,
             flight: Flight::default(),
             silence: Silence::NONE,
             rounds_planned: 0,
@@ -72,10 +75,16 @@ impl Block {
 
     /// Cuts it into shorter symbols. None of the old ones is under way, and the receiver lets go of those that it has when the first of the new ones comes.
     pub(crate) fn cut_anew(&mut self, cut: Cut, next_packet: u64) {
+        self.left_before = self.has_left();
         let data = core::mem::take(&mut self.symbols.data);
         self.symbols = Symbols::new(cut, data);
         self.cut_from = next_packet;
         self.silence = Silence::NONE;
+    }
+
+    /// Whether as much was sent as rebuilds it, whatever is thought to be lost.
+    pub(crate) fn has_left(&self) -> bool {
+        self.left_before || self.sent >= u16::from(self.symbols.source_symbols)
     }
 
     /// Whether what is on its way is enough, if none of it is lost.

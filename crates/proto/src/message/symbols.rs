@@ -54,9 +54,11 @@ impl Symbols {
         (!self.acked[0] & !others).count_ones() as u8
     }
 
-    /// The next symbols to send are the source symbols that did not arrive.
+    /// The next symbols to send are the source symbols that did not arrive. (Where not all were sent they are next anyway.)
     pub(crate) const fn repeat_source(&mut self) {
-        self.again_from = 0;
+        if self.next_esi >= self.source_symbols {
+            self.again_from = 0;
+        }
     }
 
     pub(crate) fn is_complete(&self) -> bool {

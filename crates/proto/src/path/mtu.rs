@@ -22,8 +22,9 @@ const RETRY_NARROW: Duration = Duration::from_secs(60);
 #[derive(Clone, Copy, Default)]
 struct LostInTurn {
     count: u8,
-    /// Bytes of the smallest of them.
+    /// Bytes of the smallest of them, and of the largest packet that has arrived meanwhile: a loss of such a one is another matter.
     size: usize,
+    arrived: usize,
     /// When the first of them left, and when the last was known to be lost: what had left by then met the same.
     since: Instant,
     until: Instant,
@@ -159,9 +160,12 @@ impl MtuSearch {
         if size >= lost.size {
             *lost = LostInTurn::default();
             self.asks = false;
-        } else if lost.count >= BLACK_HOLE && sent_at >= lost.since {
-            lost.passed_at.get_or_insert(sent_at);
-            self.asks = false;
+        } else if sent_at >= lost.since {
+            lost.arrived = lost.arrived.max(size);
+            if lost.count >= BLACK_HOLE {
+                lost.passed_at.get_or_insert(sent_at);
+                self.asks = false;
+            }
         }
     }
 
@@ -171,6 +175,9 @@ impl MtuSearch {
             return;
         }
         let lost = &mut self.lost;
+        if size <= lost.arrived {
+            *lost = LostInTurn::default();
+        }
         if lost.count == 0 {
             (lost.since, lost.size) = (sent_at, size);
         }
@@ -186,6 +193,7 @@ impl MtuSearch {
         match lost.passed_at {
             None => self.asks |= now >= self.ask_at,
             Some(passed_at) if sent_at >= passed_at => {
+                *lost = LostInTurn::default();
                 self.too_large = self.too_large.min(size);
                 if size <= self.current() {
                     self.current = MTU_MIN;
@@ -264,6 +272,36 @@ mod tests {
         mtu.on_arrived(1472, ms(1011));
         mtu.on_lost(ms(1040), 1472, ms(1020));
         assert_eq!((mtu.current(), mtu.is_too_large(1472)), (1472, false));
+    }
+
+    /// A path of 1,330 bytes and a loss now and then, once 1,280 pass again.
+    #[test]
+    fn what_passes_again_is_not_narrow_by_one_loss() {
+        let ms = |ms: u64| Instant::from_micros(1000 * ms);
+        let mut mtu = MtuSearch::new(1472);
+        mtu.on_probe_sent(0, 1472);
+        mtu.on_acked(0, Instant::ZERO);
+        let lose = |mtu: &mut MtuSearch, from_ms: u64, count: u64| {
+            for number in 0..count {
+                let sent_ms = from_ms + number * 20;
+                mtu.on_arrived(100, ms(sent_ms));
+                mtu.on_lost(ms(sent_ms + 15), 1472, ms(sent_ms + 1));
+            }
+        };
+        lose(&mut mtu, 0, 10);
+        assert_eq!(mtu.current(), 1200);
+        mtu.on_probe_sent(1, 1280);
+        mtu.on_acked(1, ms(60_000));
+        mtu.on_lost(ms(60_100), 1280, ms(60_050));
+        assert_eq!(mtu.current(), 1280);
+        // Blocks of the old cut are lost, 1,280 bytes arrive, and are lost once.
+        mtu.on_arrived(1280, ms(60_100));
+        lose(&mut mtu, 60_200, 3);
+        mtu.on_arrived(1280, ms(60_300));
+        mtu.on_lost(ms(60_400), 1280, ms(60_350));
+        lose(&mut mtu, 60_400, 3);
+        assert_eq!((mtu.current(), mtu.is_too_large(1280)), (1280, false));
+        assert!(mtu.is_too_large(1472));
     }
 
     #[test]

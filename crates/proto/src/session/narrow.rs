@@ -1,7 +1,6 @@
 //! A path that is narrower than it was when a block was cut: the block is cut anew.
 
 use super::Session;
-use crate::limits::MTU_MIN;
 use crate::message::{Body, Cut, symbol_len_max};
 use crate::wire::{SYMBOL_HEADER, TAG_LEN};
 
@@ -10,27 +9,25 @@ const AROUND_SYMBOL: usize = 7 + SYMBOL_HEADER + TAG_LEN;
 
 impl Session {
     /// Bytes of a packet that holds a symbol of this block alone.
-    fn packet_len_of(&self, number: u64) -> usize {
-        let block = self.traffic.outbox.block(number);
-        block.map_or(0, |block| block.symbols.symbol_len() + AROUND_SYMBOL)
+    fn packet_len_of(&self, number: u64) -> Option<usize> {
+        let block = self.traffic.outbox.block(number)?;
+        Some(block.symbols.symbol_len() + AROUND_SYMBOL)
     }
 
-    /// Bytes that a packet of `len` would have had without what goes along with its symbol.
+    /// Bytes that a packet of `len` would have had without what goes along with its symbol, as far as that is still known.
     pub(super) fn least_len(&self, number: u64, len: usize) -> usize {
         let mut symbols = self.sent.symbols_of(number);
-        match (symbols.next(), symbols.next()) {
-            (Some(only), None) => {
-                let symbol = self.sent.symbol(number, only);
-                len.min(self.packet_len_of(symbol.block).max(MTU_MIN.into()))
-            }
-            _ => len,
-        }
+        let (first, second) = (symbols.next(), symbols.next());
+        let only = first.filter(|_| second.is_none());
+        let alone = only.and_then(|only| self.packet_len_of(self.sent.symbol(number, only).block));
+        alone.map_or(len, |alone| len.min(alone))
     }
 
     /// Cuts a block into shorter symbols whose own do not pass, under the same number: whichever cut is complete first, the receiver hands it on once. Only when none of its symbols is
     /// under way; they are all lost then, or the path's answers.
     pub(super) fn fit_to_path(&mut self, number: u64) {
-        if !self.path.mtu.is_too_large(self.packet_len_of(number)) {
+        let is_too_large = |len| self.path.mtu.is_too_large(len);
+        if !self.packet_len_of(number).is_some_and(is_too_large) {
             return;
         }
         let symbol_max = symbol_len_max(self.path.mtu.current());

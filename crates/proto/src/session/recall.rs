@@ -51,7 +51,7 @@ impl Session {
             self.traffic
                 .outbox
                 .block(*number)
-                .is_some_and(|block| block.sent >= u16::from(block.symbols.source_symbols))
+                .is_some_and(Block::has_left)
         };
         message.is_all_cut() && message.live_blocks().iter().all(has_left)
     }

@@ -452,8 +452,9 @@ impl Session {
         Some(sent_at + self.overdue_after())
     }
 
-    /// The path answers again: what waited out a backoff goes on at once.
+    /// The path answers again: what waited out a backoff goes on at once, but for what left so recently that its own answer may still come.
     pub(super) fn resume_after_silence(&mut self, now: Instant) {
+        let round_time = self.path.round_time();
         let mut number = self.traffic.outbox.oldest_block();
         while number < self.traffic.outbox.next_block() {
             if let Some(block) = self
@@ -463,7 +464,9 @@ impl Session {
                 .filter(|block| block.flight.waits())
             {
                 block.flight.wait_no_longer();
-                block.flight.round_ends = block.flight.round_ends.map(|_| now);
+                let answered_by = now.max(block.flight.began + round_time);
+                block.flight.round_ends =
+                    (block.flight.round_ends).map(|ends| ends.min(answered_by));
                 self.arm(number);
             }
             number += 1;
