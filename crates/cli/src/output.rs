@@ -253,6 +253,11 @@ pub(crate) fn counted(count: usize, thing: &str) -> String {
     format!("{count} {thing}{end}")
 }
 
+/// What a reader must know to trust the numbers above.
+pub(crate) fn remark(text: &str) -> String {
+    wrapped(&format!("Note: {text}"), "  ")
+}
+
 /// A remark on standard error.
 pub(crate) fn note(text: &str) {
     // When standard error is gone, nobody wants to know.

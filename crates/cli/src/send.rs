@@ -316,7 +316,7 @@ fn conclusion(args: &Args, report: &Report, notes: &[String]) -> String {
         text += &scoreboard::verdict(summary, args.on_time);
     }
     for note in notes {
-        text += &output::wrapped(&format!("Note: {note}."), "  ");
+        text += &output::remark(&format!("{note}."));
     }
     text
 }

@@ -197,7 +197,7 @@ fn conclusion(settings: &Settings, report: &Report, notes: &[String], took: Dura
         text += &scoreboard::verdict(summary, settings.on_time);
     }
     for note in notes {
-        text += &output::wrapped(&format!("Note: {note}."), "  ");
+        text += &output::remark(&format!("{note}."));
     }
     let lateness = report.settings["relay_lateness_p99_ms"].as_f64();
     let took = format!(

@@ -2,7 +2,7 @@
 
 use std::io;
 use std::os::fd::AsFd;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::Duration;
@@ -182,17 +182,13 @@ impl Place {
     }
 
     fn start(&self, network: &NamedNetwork) -> Result<Emulator, Failure> {
-        if let Some(drops) = &self.drops {
-            output::check_replaceable(drops, DropLog::HEADING)?;
-        }
-        let drop_log = self.drops.as_deref().map(DropLog::create).transpose();
         let capture = self.pcap.as_deref().map(Capture::create).transpose();
         let cable = Cable {
             stack: Stack {
                 congestion_control: self.congestion_control.clone(),
                 ..Stack::default()
             },
-            drop_log: drop_log.map_err(emulator_failed)?,
+            drop_log: drop_log(self.drops.as_deref())?,
             capture: capture.map_err(emulator_failed)?,
             observer: None,
         };
@@ -206,6 +202,15 @@ impl Place {
         };
         Emulator::start(options).map_err(emulator_failed)
     }
+}
+
+/// Begins the file for dropped packets, in place of an older one.
+pub(super) fn drop_log(path: Option<&Path>) -> Result<Option<DropLog>, Failure> {
+    let Some(path) = path else {
+        return Ok(None);
+    };
+    output::check_replaceable(path, DropLog::HEADING)?;
+    DropLog::create(path).map(Some).map_err(emulator_failed)
 }
 
 /// The sentence and exit code for an emulator's error.

@@ -69,9 +69,9 @@ fn print(
     );
     let heading = [options.path.to_string(), heading].map(|text| output::wrapped(&text, ""));
     let table = output::table(&report::rows(report));
-    let notes = remarks(refused, options);
-    let notes = notes.map(|note| output::wrapped(&format!("Note: {note}"), "  "));
-    let notes: String = notes.collect();
+    let notes: String = remarks(refused, options)
+        .map(|note| output::remark(&note))
+        .collect();
     output::print(&format!("{}\n{table}{notes}", heading.concat()))?;
     let sent: u64 = report.policies.iter().map(|summary| summary.messages).sum();
     let rate = sent as f64 / took.as_secs_f64();

@@ -17,4 +17,6 @@ pub(crate) use inbox::{Inbox, Ready, Taken};
 pub use large::SharedContent;
 pub(crate) use large::{Large, PART_MIN, Source};
 pub(crate) use outbox::{Body, Course, Fate, Outbox, OutgoingMessage, Urgency};
-pub(crate) use split::{Cut, PACKET_OVERHEAD, SplitCache, cut_evenly, symbol_len_max};
+pub(crate) use split::{
+    AROUND_SYMBOL, Cut, PACKET_OVERHEAD, SplitCache, cut_evenly, symbol_len_max,
+};

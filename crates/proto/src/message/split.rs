@@ -64,8 +64,10 @@ impl Cut {
     }
 }
 
-/// Bytes on the wire of a packet besides the symbol in it.
-pub(crate) const PACKET_OVERHEAD: usize = UDP_IP_HEADER + 7 + SYMBOL_HEADER + TAG_LEN;
+/// Bytes of a UDP payload with one symbol besides it, with the shortest header.
+pub(crate) const AROUND_SYMBOL: usize = 7 + SYMBOL_HEADER + TAG_LEN;
+/// Bytes on the wire of such a packet besides the symbol in it.
+pub(crate) const PACKET_OVERHEAD: usize = UDP_IP_HEADER + AROUND_SYMBOL;
 
 /// The largest symbol that a packet of `mtu` bytes holds alone.
 pub(crate) const fn symbol_len_max(mtu: usize) -> usize {

@@ -113,13 +113,12 @@ impl MtuSearch {
         };
         debug_assert_eq!(probe, number, "filtered a line above");
         self.probe = None;
-        if size == MTU_MIN {
-            self.asks = false;
-            return true;
+        // (That of the least size has told, as any packet that arrives, that something passes.)
+        if size > MTU_MIN {
+            self.current = self.current.max(size);
+            self.failed_tries = 0;
+            self.next_at = Some(now);
         }
-        self.current = self.current.max(size);
-        self.failed_tries = 0;
-        self.next_at = Some(now);
         true
     }
 

@@ -10,10 +10,10 @@ use super::rounds::draw;
 use super::send::{check, entry_of};
 use super::{SendError, Session, Shared, State};
 use crate::limits::{MTU_MIN, SOURCE_SYMBOLS_MAX, WHOLE_MAX};
-use crate::message::{Block, Body, Cut, OutgoingMessage, PACKET_OVERHEAD, cut_evenly};
+use crate::message::{Block, Body, Cut, Fate, OutgoingMessage, PACKET_OVERHEAD, cut_evenly};
 use crate::pool::Pool;
 use crate::schedule::{Item, NO_DEADLINE};
-use crate::stream::{Delivery, Forecast, OutgoingStream, SendOptions, StreamId};
+use crate::stream::{Delivery, Forecast, MessageId, OutgoingStream, SendOptions, StreamId};
 use crate::time::{Instant, nanos};
 use crate::wire::{Order, Preamble, Writer};
 
@@ -54,7 +54,7 @@ impl Session {
         }
         if message.delivery == Delivery::ReliableOrdered
             && message.sequence.is_none()
-            && !self.is_next_to_place(slot, message)
+            && !self.is_next_to_place(message)
         {
             return false;
         }
@@ -77,23 +77,27 @@ impl Session {
     }
 
     /// Whether a message is the first of its ordered stream without a place, and there is one for it.
-    fn is_next_to_place(&self, slot: u32, message: &OutgoingMessage) -> bool {
-        let first = self
-            .traffic
-            .schedule
-            .entries_of(message.stream)
-            .find(|entry| !entry.item.is_block());
-        let unfilled = self
-            .traffic
-            .streams
-            .get(message.stream)
-            .and_then(OutgoingStream::first_unfilled);
-        first.is_some_and(|entry| entry.item == Item::Message(slot))
-            && unfilled.is_none_or(|unfilled| message.id < unfilled)
+    fn is_next_to_place(&self, message: &OutgoingMessage) -> bool {
+        !self.has_before(message)
             && self
                 .traffic
                 .streams
                 .may_place(message.stream, message.len as usize > WHOLE_MAX)
+    }
+
+    /// Whether its ordered stream has a message before this one that waits to be cut, or for content.
+    pub(super) fn has_before(&self, message: &OutgoingMessage) -> bool {
+        let outbox = &self.traffic.outbox;
+        let is_before = |other: MessageId| other < message.id;
+        let unfilled =
+            (self.traffic.streams.get(message.stream)).and_then(OutgoingStream::first_unfilled);
+        let mut queued = (self.traffic.schedule.entries_of(message.stream))
+            .filter_map(|entry| match entry.item {
+                Item::Message(slot) => outbox.message(slot),
+                Item::Block(_) => None,
+            })
+            .filter(|queued| queued.fate != Fate::Void);
+        unfilled.is_some_and(is_before) || queued.next().is_some_and(|first| is_before(first.id))
     }
 
     fn full_block(&self) -> usize {

@@ -7,7 +7,7 @@ use super::output::Draft;
 use super::{Session, Shared};
 use crate::endpoint::ThinStreams;
 use crate::limits::{SYMBOLS_PER_PACKET_MAX, UDP_IP_HEADER};
-use crate::message::{Block, OutgoingMessage, Urgency, symbol_len_max};
+use crate::message::{AROUND_SYMBOL, Block, OutgoingMessage, Urgency, symbol_len_max};
 use crate::recovery::SymbolRef;
 use crate::schedule::{Entry, Item, NO_DEADLINE, Reach, UNIT};
 use crate::stream::{Delivery, Fairness};
@@ -103,7 +103,7 @@ impl Session {
                 (len + Preamble::LEN_MAX).min(symbol_max)
             }
         };
-        Some(symbol + 7 + SYMBOL_HEADER + TAG_LEN)
+        Some(symbol + AROUND_SYMBOL)
     }
 
     /// Whether anything of an entry may leave now.

@@ -122,14 +122,13 @@ impl Session {
             || self.control.ping
             || self.control.path_response.is_some()
             || self.wants_abandon();
-        if !has_symbols && !wants_control {
-            return self.compose_probe(now, buffer, shared.has_budget);
-        }
+        let is_idle = !has_symbols && !wants_control;
         // Symbols that do not pass would leave no moment for asking whether anything does.
-        if self.path.mtu.asks()
-            && let Some(draft) = self.compose_probe(now, buffer, shared.has_budget)
-        {
-            return Some(draft);
+        if is_idle || self.path.mtu.asks() {
+            let probe = self.compose_probe(now, buffer, shared.has_budget);
+            if is_idle || probe.is_some() {
+                return probe;
+            }
         }
         let room = buffer.len().min(usize::from(MTU_MAX)) - TAG_LEN;
         let mut writer = Writer::new(&mut buffer[..room]);

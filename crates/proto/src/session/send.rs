@@ -14,8 +14,7 @@ use crate::message::{
 };
 use crate::schedule::{Entry, Item, NO_DEADLINE};
 use crate::stream::{
-    Delivery, MessageId, MissReason, Outcome, OutgoingStream, SendOptions, StreamConfig,
-    StreamError, StreamId,
+    Delivery, MessageId, MissReason, Outcome, SendOptions, StreamConfig, StreamError, StreamId,
 };
 use crate::time::Instant;
 use crate::wire::{Order, Preamble};
@@ -319,24 +318,6 @@ impl Session {
     fn is_waited_for(&self, message: &OutgoingMessage) -> bool {
         message.first_block.is_some()
             || (message.delivery == Delivery::ReliableOrdered && !self.has_before(message))
-    }
-
-    /// Whether its ordered stream has a message before it that waits to be cut, or for content.
-    fn has_before(&self, message: &OutgoingMessage) -> bool {
-        let outbox = &self.traffic.outbox;
-        let unfilled =
-            (self.traffic.streams.get(message.stream)).and_then(OutgoingStream::first_unfilled);
-        let queued = (self.traffic.schedule.entries_of(message.stream))
-            .filter_map(|entry| match entry.item {
-                Item::Message(slot) => outbox.message(slot),
-                Item::Block(_) => None,
-            })
-            .find(|queued| queued.fate != Fate::Void);
-        let queued = queued.map(|queued| queued.id);
-        unfilled
-            .into_iter()
-            .chain(queued)
-            .any(|other| other < message.id)
     }
 
     /// A message that was begun has content: its stream need not remember it any more.

@@ -7,11 +7,11 @@ mod sockets;
 
 use std::path::PathBuf;
 
-use punctual_lab::emulator::{self, Capture, DropLog};
+use punctual_lab::emulator::{self, Capture};
 use punctual_lab::scenario::{Ending, Outcome, Scenario, run_at};
 use serde_json::json;
 
-use super::inside::emulator_failed;
+use super::inside::{drop_log, emulator_failed};
 use super::scenario::{self, Place};
 use super::{networks, packets};
 use crate::descriptors;
@@ -176,13 +176,9 @@ impl Ended {
 
 impl Args {
     fn notes(&self) -> Result<Notes, Failure> {
-        if let Some(drops) = &self.drops {
-            output::check_replaceable(drops, DropLog::HEADING)?;
-        }
-        let drop_log = self.drops.as_deref().map(DropLog::create).transpose();
         let capture = self.pcap.as_deref().map(Capture::create).transpose();
         Ok(Notes {
-            drop_log: drop_log.map_err(emulator_failed)?,
+            drop_log: drop_log(self.drops.as_deref())?,
             capture: capture.map_err(emulator_failed)?,
         })
     }

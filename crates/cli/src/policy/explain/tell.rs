@@ -55,7 +55,7 @@ pub(super) fn text(explanation: &Explanation, explained: &Decisions) -> Result<(
     text += &format!("\n{}", output::wrapped(&whole_runs(explanation), ""));
     text += &output::table(&parts::table(explanation));
     for remark in measure::remarks(&explanation.refused(), &explanation.options) {
-        text += &output::wrapped(&format!("Note: {remark}"), "  ");
+        text += &output::remark(&remark);
     }
     text.push('\n');
     for row in &parts::legend(explanation)[1..] {
