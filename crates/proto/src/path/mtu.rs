@@ -210,6 +210,18 @@ mod tests {
 
     use super::*;
 
+    fn ms(ms: u64) -> Instant {
+        Instant::from_micros(1000 * ms)
+    }
+
+    /// A path that has been found to carry 1,472 bytes.
+    fn wide() -> MtuSearch {
+        let mut mtu = MtuSearch::new(1472);
+        mtu.on_probe_sent(0, 1472);
+        mtu.on_acked(0, Instant::ZERO);
+        mtu
+    }
+
     #[test]
     fn the_search_climbs_to_what_passes_and_rests_at_what_does_not() {
         let mut mtu = MtuSearch::new(1472);
@@ -232,12 +244,9 @@ mod tests {
 
     #[test]
     fn a_black_hole_is_left() {
-        let ms = |ms: u64| Instant::from_micros(1000 * ms);
         // Flights of 20 ms, four packets of which are under way at once, and something small each 5 ms that passes from some time on.
         let lose = |flights, dark_until: u64| {
-            let mut mtu = MtuSearch::new(1472);
-            mtu.on_probe_sent(0, 1472);
-            mtu.on_acked(0, Instant::ZERO);
+            let mut mtu = wide();
             for number in 0..flights {
                 for begun in 0..4 {
                     let sent_ms = number * 20 + begun * 5;
@@ -258,10 +267,7 @@ mod tests {
 
     #[test]
     fn what_an_outage_takes_is_no_black_hole() {
-        let ms = |ms: u64| Instant::from_micros(1000 * ms);
-        let mut mtu = MtuSearch::new(1472);
-        mtu.on_probe_sent(0, 1472);
-        mtu.on_acked(0, Instant::ZERO);
+        let mut mtu = wide();
         for number in 0..50 {
             mtu.on_lost(ms(number * 20 + 20), 1472, ms(number * 20));
         }
@@ -276,10 +282,7 @@ mod tests {
     /// A path of 1,330 bytes and a loss now and then, once 1,280 pass again.
     #[test]
     fn what_passes_again_is_not_narrow_by_one_loss() {
-        let ms = |ms: u64| Instant::from_micros(1000 * ms);
-        let mut mtu = MtuSearch::new(1472);
-        mtu.on_probe_sent(0, 1472);
-        mtu.on_acked(0, Instant::ZERO);
+        let mut mtu = wide();
         let lose = |mtu: &mut MtuSearch, from_ms: u64, count: u64| {
             for number in 0..count {
                 let sent_ms = from_ms + number * 20;
@@ -305,10 +308,7 @@ mod tests {
 
     #[test]
     fn where_nothing_arrives_it_is_asked_whether_anything_does() {
-        let ms = |ms: u64| Instant::from_micros(1000 * ms);
-        let mut mtu = MtuSearch::new(1472);
-        mtu.on_probe_sent(0, 1472);
-        mtu.on_acked(0, Instant::ZERO);
+        let mut mtu = wide();
         let mut asked = Vec::new();
         for number in 1..=200 {
             let sent_at = ms(number * 20);
