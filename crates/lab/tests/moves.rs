@@ -126,3 +126,33 @@ fn a_longer_route_is_predicted_within_seconds() {
     assert!(settled.iter().all(|second| second.0 > 45.0), "{seen:?}");
     assert!(settled.iter().all(|second| second.1 < 160), "{seen:?}");
 }
+
+/// Who only receives sends nothing that would tell its server of a new address: the server went on sending to the old one until the next keep-alive, up to
+/// ten seconds later.
+#[test]
+fn who_only_receives_is_found_soon_after_it_moves() {
+    let way = path(ms(60), |_| {});
+    for seed in 0..10 {
+        let mut duo = Duo::connect(seed, &way);
+        let (server, session) = (duo.server, duo.at_server.unwrap());
+        let mut received = Vec::new();
+        for frame in 0..30 * 40 {
+            if frame == 30 * 20 {
+                duo.world.change_address(duo.client);
+            }
+            duo.world.with_endpoint(server, |endpoint, now| {
+                let options = SendOptions::within(ms(100));
+                let _ = endpoint.send(now, session, StreamId::DEFAULT, &[1; 200], options);
+            });
+            duo.run(ms(33));
+            received.push(duo.received.len());
+        }
+        let at_move = 30 * 20;
+        let missed = received[at_move..]
+            .iter()
+            .filter(|count| **count <= received[at_move])
+            .count();
+        assert!((5..20).contains(&missed), "{missed} frames, seed {seed}");
+        assert!(received[30 * 40 - 1] > 30 * 39, "{received:?}");
+    }
+}

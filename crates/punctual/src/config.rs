@@ -40,7 +40,8 @@ pub struct Config {
     /// Lower it to notice sooner that a player is gone.
     pub idle_timeout: Duration,
     /// A client's quiet session sends a small packet this often, so that address translation and the idle timeout do not
-    /// end it. Default 10 s; `None` for sessions that may end when they are quiet.
+    /// end it; one that its server was heard on all the time asks after a quarter of a second of silence, so that who only
+    /// watches is found where they have moved. Default 10 s; `None` for sessions that may end when they are quiet.
     pub keep_alive: Option<Duration>,
     /// How long a client tries each of a server's addresses. Default 5 s.
     pub handshake_timeout: Duration,

@@ -104,7 +104,8 @@ pub struct EndpointConfig {
     pub datagram_max: u16,
     /// A session ends when nothing came for this long. The smaller of both sides' holds.
     pub idle_timeout: Duration,
-    /// A client's quiet session sends a packet this often, so that address translation and the idle timeout do not end it.
+    /// A client's quiet session sends a packet this often, so that address translation and the idle timeout do not end it; one that has heard its server
+    /// all the time and then does not asks sooner, so that it is found where it has moved. `None`: it asks nothing.
     pub keep_alive: Option<Duration>,
     /// How long a client tries to reach its server.
     pub handshake_timeout: Duration,

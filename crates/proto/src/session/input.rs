@@ -75,6 +75,8 @@ impl Session {
             self.keys.forget_at = Some(now + self.path.round_time() * 3);
         }
         self.statistics.packets_received += 1;
+        let waited = now.since(self.liveness.last_received);
+        self.liveness.keep_alive.on_received(waited);
         self.liveness.last_received = now;
         if self.is_ending(now) {
             // Recorded, so that a replay does not draw another CLOSE.

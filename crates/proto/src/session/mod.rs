@@ -11,6 +11,7 @@ mod events;
 mod expect;
 mod fill;
 mod input;
+mod keep_alive;
 mod loss;
 mod narrow;
 mod output;
@@ -38,6 +39,7 @@ pub use statistics::{PathReport, SessionStats};
 use self::answers::PendingAck;
 use self::darkness::Darkness;
 use self::events::Events;
+use self::keep_alive::KeepAlive;
 use crate::clock::ClockOffset;
 use crate::crypto::{Algorithm, OpenKeys, SealKeys};
 use crate::endpoint::{EndpointConfig, Promise, Route};
@@ -272,11 +274,9 @@ struct Traffic {
 /// Signs of life in both directions.
 struct Liveness {
     idle_timeout: Duration,
-    keep_alive: Option<Duration>,
+    keep_alive: KeepAlive,
     last_received: Instant,
     last_sent: Instant,
-    /// When a keep-alive was last due.
-    kept_alive_at: Instant,
     /// When an acknowledgement last told of something new.
     last_acked: Instant,
     darkness: Darkness,
@@ -314,6 +314,10 @@ impl Session {
             Duration::ZERO => shared.config.idle_timeout,
             theirs => theirs.max(IDLE_TIMEOUT_MIN).min(shared.config.idle_timeout),
         };
+        // Well within what the peer, too, waits for.
+        let keep_alive = (shared.config.keep_alive)
+            .filter(|_| role == Role::Client)
+            .map(|interval| interval.min(idle_timeout / 3));
         let state = match role {
             Role::Server => State::Unconfirmed {
                 accept_sent_at: Some(now),
@@ -346,15 +350,9 @@ impl Session {
             traffic: Traffic::default(),
             liveness: Liveness {
                 idle_timeout,
-                // Well within what the peer, too, waits for.
-                keep_alive: shared
-                    .config
-                    .keep_alive
-                    .filter(|_| role == Role::Client)
-                    .map(|interval| interval.min(idle_timeout / 3)),
+                keep_alive: KeepAlive::new(now, keep_alive),
                 last_received: now,
                 last_sent: now,
-                kept_alive_at: now,
                 last_acked: now,
                 darkness: Darkness::default(),
                 newest_acked_sent_at: now,

@@ -3,7 +3,7 @@
 use core::cmp::Reverse;
 use core::time::Duration;
 
-use super::{CloseReason, Due, Session, Shared, State, Tick};
+use super::{CloseReason, Due, Liveness, Session, Shared, State, Tick};
 use crate::limits::TIMER_GRANULARITY;
 use crate::message::{Body, OutgoingMessage};
 use crate::recovery::PacketState;
@@ -69,11 +69,14 @@ impl Session {
         is_confirmed.then(|| self.liveness.last_received + self.liveness.idle_timeout)
     }
 
-    /// What we send keeps nothing alive unless it is answered: it may be too large for the path.
+    /// When the peer is asked for a sign of life.
     fn keep_alive_at(&self) -> Option<Instant> {
-        let liveness = &self.liveness;
-        let last = liveness.kept_alive_at.max(liveness.last_received);
-        liveness.keep_alive.map(|interval| last + interval)
+        let Liveness {
+            keep_alive,
+            last_received,
+            ..
+        } = &self.liveness;
+        keep_alive.next_at(*last_received, self.path.round_time())
     }
 
     pub(crate) fn handle_timeout(&mut self, now: Instant, shared: &mut Shared<'_>) {
@@ -94,8 +97,7 @@ impl Session {
         }
         if self.keep_alive_at().is_some_and(|at| now >= at) {
             self.control.ping = true;
-            // Once an interval, whether or not it is answered.
-            self.liveness.kept_alive_at = now;
+            self.liveness.keep_alive.on_asked(now);
         }
         self.validation
             .take_if(|validation| validation.is_over(now));

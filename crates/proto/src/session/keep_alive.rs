@@ -1,0 +1,154 @@
+//! When a client asks whether its server still reaches it: where address translation has forgotten a session or the client is at
+//! another address, the server goes on sending to the old one, and only a packet from the client tells it better.
+//!
+//! A quiet session asks once an interval. One that has heard something all the time, and then nothing for several times as long as
+//! it ever had to wait lately, asks at once: who only watches does not stand still for an interval when it moves.
+
+use core::time::Duration;
+
+use crate::time::Instant;
+
+/// Shortest silence that is one: wireless networks are away for less than that all the time.
+const SILENCE_MIN: Duration = Duration::from_millis(250);
+
+/// So many times the longest wait of late are a silence ..
+const WAITS: u32 = 4;
+
+/// .. which is forgotten within about so long. (By time and not by packets: what comes in bursts is no steady stream.)
+const FORGOTTEN_AFTER: Duration = Duration::from_secs(3);
+
+/// The longest wait before anything is known of it: a quiet session asks once more than it would.
+const WAIT_AT_FIRST: Duration = Duration::from_secs(1);
+
+/// Asks for signs of life.
+pub(super) struct KeepAlive {
+    /// The longest that nothing is asked for; `None` where nothing ever is.
+    interval: Option<Duration>,
+    /// The longest wait for a packet, less what has been forgotten of it since.
+    longest_wait: Duration,
+    asked_at: Instant,
+    /// How often was asked since something came.
+    unanswered: u32,
+}
+
+impl KeepAlive {
+    pub(super) fn new(now: Instant, interval: Option<Duration>) -> Self {
+        Self {
+            interval,
+            longest_wait: WAIT_AT_FIRST,
+            asked_at: now,
+            unanswered: 0,
+        }
+    }
+
+    /// An authentic packet came, `wait` after the one before it.
+    pub(super) fn on_received(&mut self, wait: Duration) {
+        let Some(interval) = self.interval else {
+            return;
+        };
+        self.unanswered = 0;
+        let kept = FORGOTTEN_AFTER.saturating_sub(wait).as_micros();
+        let longest = self.longest_wait.as_micros() * kept / FORGOTTEN_AFTER.as_micros();
+        let longest = u64::try_from(longest).map_or(interval, Duration::from_micros);
+        self.longest_wait = longest.max(wait).min(interval);
+    }
+
+    /// When to ask, if nothing comes until then. What we send ourselves puts nothing off: it may be too large for the path.
+    pub(super) fn next_at(&self, last_received: Instant, round_time: Duration) -> Option<Instant> {
+        let interval = self.interval?;
+        let silence = self.longest_wait.saturating_mul(WAITS).max(SILENCE_MIN);
+        if self.unanswered == 0 {
+            return Some(last_received + silence.min(interval));
+        }
+        let doubled = silence.saturating_mul(1 << self.unanswered.min(16));
+        Some(self.asked_at + doubled.max(round_time).min(interval))
+    }
+
+    pub(super) const fn on_asked(&mut self, now: Instant) {
+        self.asked_at = now;
+        self.unanswered = self.unanswered.saturating_add(1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec::Vec;
+
+    use super::*;
+
+    const INTERVAL: Duration = Duration::from_secs(10);
+    const ROUND_TIME: Duration = Duration::from_millis(60);
+
+    fn at(ms: u64) -> Instant {
+        Instant::from_micros(1_000_000 + ms * 1000)
+    }
+
+    /// Whether something asks during these waits, in milliseconds, for packets that come.
+    fn asks(
+        keep_alive: &mut KeepAlive,
+        now_ms: &mut u64,
+        waits: impl Iterator<Item = u64>,
+    ) -> usize {
+        let mut asked = 0;
+        for wait in waits {
+            let due = keep_alive.next_at(at(*now_ms), ROUND_TIME);
+            *now_ms += wait;
+            asked += usize::from(due.is_some_and(|due| due < at(*now_ms)));
+            keep_alive.on_received(Duration::from_millis(wait));
+        }
+        asked
+    }
+
+    #[test]
+    fn what_comes_steadily_is_missed_soon_and_then_ever_more_seldom() {
+        let (mut keep_alive, mut now_ms) = (KeepAlive::new(at(0), Some(INTERVAL)), 0);
+        let steady = core::iter::repeat_n(33, 30 * 30);
+        assert_eq!(asks(&mut keep_alive, &mut now_ms, steady), 0);
+        let (last, mut after_ms) = (at(now_ms), Vec::new());
+        while after_ms.len() < 8 {
+            let due = keep_alive.next_at(last, ROUND_TIME).unwrap();
+            keep_alive.on_asked(due);
+            after_ms.push(due.since(last).as_millis());
+        }
+        let doubled = [250, 750, 1750, 3750, 7750, 15_750, 25_750, 35_750];
+        assert_eq!(after_ms, doubled);
+    }
+
+    #[test]
+    fn what_comes_in_bursts_is_not_missed_between_them() {
+        let (mut keep_alive, mut now_ms) = (KeepAlive::new(at(0), Some(INTERVAL)), 0);
+        let burst = [1000].into_iter().chain(core::iter::repeat_n(1, 30));
+        let bursts = core::iter::repeat_n(burst, 100).flatten();
+        assert_eq!(asks(&mut keep_alive, &mut now_ms, bursts), 0);
+    }
+
+    #[test]
+    fn a_pause_after_a_steady_stream_costs_few_packets() {
+        let (mut keep_alive, mut now_ms) = (KeepAlive::new(at(0), Some(INTERVAL)), 0);
+        let steady = core::iter::repeat_n(33, 30 * 30);
+        asks(&mut keep_alive, &mut now_ms, steady);
+        let (mut last, begun, mut asked) = (at(now_ms), at(now_ms), 0);
+        while last.since(begun) < Duration::from_secs(60) {
+            let due = keep_alive.next_at(last, ROUND_TIME).unwrap();
+            keep_alive.on_asked(due);
+            asked += 1;
+            // Nothing comes but the answers.
+            let answered = due + ROUND_TIME;
+            keep_alive.on_received(answered.since(last));
+            last = answered;
+        }
+        assert!(asked <= 9, "{asked} in a minute");
+    }
+
+    #[test]
+    fn who_does_not_want_to_asks_nothing_and_a_short_interval_holds() {
+        let silent = KeepAlive::new(at(0), None);
+        assert_eq!(silent.next_at(at(0), ROUND_TIME), None);
+        let mut hasty = KeepAlive::new(at(0), Some(Duration::from_millis(10)));
+        for asked in 1..=3 {
+            let due = hasty.next_at(at(0), ROUND_TIME).unwrap();
+            assert_eq!(due, at(asked * 10));
+            hasty.on_asked(due);
+        }
+    }
+}
