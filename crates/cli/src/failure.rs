@@ -11,7 +11,7 @@ pub(crate) enum Failure {
     BadInput(String),
     /// The input was fine, the work did not succeed: exit code 1.
     Failed(String),
-    /// The user pressed Ctrl-C: exit code 130, as shells count it.
+    /// The user pressed Ctrl-C, or something sent SIGTERM: exit code 130, as shells count the first.
     Interrupted,
     /// A program that was run ended so; it has said itself why.
     Program(u8),

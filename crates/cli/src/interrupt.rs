@@ -1,22 +1,40 @@
-//! Ctrl-C for commands that have something to finish: they look at a flag; a second Ctrl-C ends the program at once.
+//! Requests to end (Ctrl-C, SIGTERM), for commands that have something to finish: they look at a flag; a second request ends the program at once.
 //!
-//! A command that does not call [`watch`] is ended by the signal itself, which shells report as 130 too.
+//! A command that does not call [`watch`] is ended by the signal itself, which shells report as 130 or 143.
 
+use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-static PRESSED: AtomicBool = AtomicBool::new(false);
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::flag;
 
-/// From now on Ctrl-C sets a flag, see [`is_pressed`].
+static REQUESTED: AtomicBool = AtomicBool::new(false);
+/// What nobody looks at.
+static LEFT_TO_OTHERS: AtomicBool = AtomicBool::new(false);
+
+/// From now on Ctrl-C and SIGTERM set a flag, see [`is_requested`].
 pub(crate) fn watch() {
-    // Fails only when called twice, and then the first call's handler does the same.
-    let _ = ctrlc::set_handler(|| {
-        if PRESSED.swap(true, Ordering::Relaxed) {
-            std::process::exit(130);
-        }
+    // Handlers add up: those of a second call would take the first request for a second one.
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        on(SIGINT);
+        on(SIGTERM);
     });
 }
 
-/// Whether Ctrl-C was pressed since [`watch`].
-pub(crate) fn is_pressed() -> bool {
-    PRESSED.load(Ordering::Relaxed)
+/// From now on SIGTERM sets the flag, and Ctrl-C is for a program that this one runs. (Ignored, it would be ignored by that one too.)
+pub(crate) fn watch_and_leave_ctrl_c() {
+    // Like all of this it fails only for signals that cannot be caught.
+    let _ = flag::register(SIGINT, &LEFT_TO_OTHERS);
+    on(SIGTERM);
+}
+
+fn on(signal: i32) {
+    let _ = flag::register_conditional_shutdown(signal, 128 + signal, &REQUESTED);
+    let _ = flag::register(signal, &REQUESTED);
+}
+
+/// Whether an end was requested since [`watch`].
+pub(crate) fn is_requested() -> bool {
+    REQUESTED.load(Ordering::Relaxed)
 }

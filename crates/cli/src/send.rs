@@ -214,7 +214,7 @@ impl<'a> Sending<'a> {
     fn take_until(&mut self, until: Instant, is_last: bool) -> Result<(), Course> {
         loop {
             self.view.show(&self.tally);
-            if interrupt::is_pressed() {
+            if interrupt::is_requested() {
                 return Err(Course::Interrupted);
             }
             let left = until.saturating_duration_since(Instant::now());

@@ -20,7 +20,7 @@ const FAREWELL: Duration = Duration::from_millis(100);
 
 /// Take in the messages that `punctual send` sends from another machine.
 ///
-/// Prints the URL that clients need. Runs until Ctrl-C, then says goodbye to its clients and ends with exit code 0.
+/// Prints the URL that clients need. Runs until Ctrl-C or SIGTERM, then says goodbye to its clients and ends with exit code 0.
 #[derive(clap::Args)]
 #[command(
     after_help = "Example:\n  punctual keygen --out server.key\n  punctual serve --listen 0.0.0.0:7777 --key server.key"
@@ -46,7 +46,7 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
     let mut view = View::new(args.json);
     view.on_listening(&urls, &args.listen)?;
     let mut guests = Guests::default();
-    while !interrupt::is_pressed() {
+    while !interrupt::is_requested() {
         let arrival = endpoint
             .accept_timeout(LOOK_EVERY)
             .map_err(Failure::failed)?;

@@ -81,11 +81,114 @@ fn a_scenario_files_mtu_counts() {
     fs::remove_file(&file).expect("it was written");
 }
 
+/// A regression: a file's network was played the wrong way round unless its messages went to the server.
+#[test]
+fn a_scenario_files_directions_are_kept() {
+    let file = std::env::temp_dir().join(format!("punctual-way-{}.toml", std::process::id()));
+    let name = file.to_str().expect("its name is plain");
+    let line = "for i in {1..40}; do echo x > /dev/udp/10.0.0.1/9; done";
+    let run = [
+        "lab",
+        "run",
+        "--network",
+        name,
+        "--json",
+        "--",
+        "bash",
+        "-c",
+        line,
+    ];
+    for (direction, drops) in [("to_client", false), ("to_server", true)] {
+        let text =
+            format!("direction = '{direction}'\n[network]\nrtt_ms = 10\nloss_forward = 0.5\n");
+        fs::write(&file, text).expect("there is room for it");
+        let output = output(&run);
+        if is_skipped(&output) {
+            break;
+        }
+        let said: Value = serde_json::from_slice(&output.stdout).expect("one JSON object");
+        let dropped = said["to_server"]["packets_dropped"].as_u64();
+        assert_eq!(dropped > Some(0), drops, "{direction}: {said}");
+    }
+    fs::remove_file(&file).expect("it was written");
+}
+
+/// A regression: the clients of a folder of recordings all had the path of the one in the middle.
+#[test]
+fn each_client_of_a_population_has_its_own_path() {
+    let folder = std::env::temp_dir().join(format!("punctual-paths-{}", std::process::id()));
+    fs::create_dir_all(&folder).expect("there is room for it");
+    // Each 100 s nothing but the first tenth of a second gets through.
+    let dark: String = (1..1000)
+        .map(|tenth| format!("{}.{},\n", tenth / 10, tenth % 10))
+        .collect();
+    for (name, rest) in [("1.csv", &dark[..]), ("2.csv", "0.1,20\n")] {
+        let text = format!("time_s,rtt_ms\n0,20\n{rest}");
+        fs::write(folder.join(name), text).expect("there is room for it");
+    }
+    let network = format!("population:{}", folder.display());
+    let line = "for i in {1..40}; do echo x > /dev/udp/10.0.0.1/9; done";
+    let begin = [
+        "lab",
+        "run",
+        "--clients",
+        "2",
+        "--json",
+        "--network",
+        &network,
+    ];
+    let output = output(&[&begin[..], &["--", "bash", "-c", line]].concat());
+    if !is_skipped(&output) {
+        let said: Value = serde_json::from_slice(&output.stdout).expect("one JSON object");
+        assert_eq!(said["to_server"]["packets_dropped"], 40, "{said}");
+    }
+    fs::remove_dir_all(&folder).expect("it was written");
+}
+
+/// A regression: who was asked to end by SIGTERM left empty files of drops and packets.
+#[test]
+fn what_is_noted_survives_a_signal() {
+    let folder = std::env::temp_dir().join(format!("punctual-notes-{}", std::process::id()));
+    fs::create_dir_all(&folder).expect("there is room for it");
+    let drops = folder.join("drops.csv");
+    let line = "for i in {1..40}; do echo x > /dev/udp/10.0.0.1/9; done; echo sent; sleep 60";
+    let mut lab = punctual();
+    lab.args(["lab", "run", "--loss", "0.5", "--rtt-ms", "10", "--drops"])
+        .arg(&drops);
+    lab.arg("--pcap")
+        .arg(&folder)
+        .args(["--", "bash", "-c", line]);
+    lab.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut lab = lab.spawn().expect("the program was built for this test");
+    let mut told = String::new();
+    let stdout = lab.stdout.as_mut().expect("it is piped");
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(stdout), &mut told)
+        .expect("it is text");
+    if told == "sent\n" {
+        let pid = lab.id().to_string();
+        let kill = Command::new("kill").args(["-TERM", &pid]).status();
+        assert!(kill.expect("there is a kill").success());
+    }
+    let output = lab.wait_with_output().expect("it ends");
+    if !is_skipped(&output) {
+        assert_eq!(output.status.code(), Some(130), "{output:?}");
+        let dropped = fs::read_to_string(&drops).expect("it was written");
+        assert!(dropped.lines().count() > 5, "{dropped}");
+        for name in ["client.pcap", "server.pcap"] {
+            let len = fs::metadata(folder.join(name))
+                .expect("it was written")
+                .len();
+            assert!(len > 24 + 16, "{name}: {len} bytes");
+        }
+    }
+    fs::remove_dir_all(&folder).expect("it was written");
+}
+
 /// What leaves a program waits at the file's link: of twenty datagrams at once its queue takes two or three.
 #[test]
 fn a_scenario_files_link_counts() {
     let file = std::env::temp_dir().join(format!("punctual-link-{}.toml", std::process::id()));
-    let text = "[network]\nrtt_ms = 10\n[link]\nrate_mbit_per_s = 0.001\nqueue_bytes = 3000\n";
+    let text = "direction = 'to_server'\n[network]\nrtt_ms = 10\n[link]\nrate_mbit_per_s = 0.001\nqueue_bytes = 3000\n";
     fs::write(&file, text).expect("there is room for it");
     let name = file.to_str().expect("its name is plain");
     let line = "for i in {1..20}; do printf '%1000s' x > /dev/udp/10.0.0.1/9; done";

@@ -5,6 +5,7 @@ use std::time::Duration;
 use punctual_lab::channel::PathSpec;
 use punctual_lab::profile::Profile;
 use punctual_lab::trace::{PathOptions, Trace};
+use punctual_lab::world::Forward;
 use punctual_policy::PolicyKind;
 use punctual_proto::SendOptions;
 use serde_json::{Value, json};
@@ -121,11 +122,12 @@ fn round(value: f64) -> f64 {
 fn path(args: &Args) -> Result<(PathSpec, String), Failure> {
     let Some(file) = &args.trace else {
         let profile: Profile = args.profile.parse().map_err(Failure::bad_input)?;
-        return Ok((profile.path(), profile.summary().to_owned()));
+        let path = profile.path_of(Forward::ToClient);
+        return Ok((path, profile.summary().to_owned()));
     };
     let trace = Trace::open(file).map_err(Failure::bad_input)?;
     let path = trace
-        .path(&PathOptions::for_trace(&trace))
+        .path_of(Forward::ToClient, &PathOptions::for_trace(&trace))
         .map_err(Failure::bad_input)?;
     let summary = format!("recorded: {}", trace.summary());
     Ok((path, summary))

@@ -149,7 +149,7 @@ fn direct(
 ) -> Result<Course, Failure> {
     let begin = Instant::now();
     while !board.are_connected(settings.clients) {
-        if interrupt::is_pressed() {
+        if interrupt::is_requested() {
             return Err(Failure::Interrupted);
         }
         if board.is_stopped() {
@@ -172,7 +172,7 @@ fn direct(
     board.start_at(start);
     let mut course = Course::Complete;
     while !board.has_sent_all() && !board.is_stopped() {
-        if interrupt::is_pressed() {
+        if interrupt::is_requested() {
             course = Course::Interrupted;
             board.halt();
         }
@@ -192,7 +192,7 @@ fn drain(board: &Board, course: Course, view: &mut View) {
     };
     let until = Instant::now() + patience;
     while !board.have_arrived() && !board.is_stopped() && Instant::now() < until {
-        if interrupt::is_pressed() && course == Course::Complete {
+        if interrupt::is_requested() && course == Course::Complete {
             // Everything is sent: there is nothing to cut short but the wait.
             return;
         }

@@ -38,7 +38,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let progress = Progress::new(NETWORKS as u64, args.json);
     let calibration = calibrate(effort, args.seed, |name, over| {
         progress.show(over as u64, name);
-        !interrupt::is_pressed()
+        !interrupt::is_requested()
     });
     progress.clear();
     let calibration = calibration.map_err(|error| match error {

@@ -21,6 +21,7 @@ use super::networks::NamedNetwork;
 use super::path::PathArgs;
 use super::{measure, networks, packets};
 use crate::failure::Failure;
+use crate::interrupt;
 use crate::output;
 
 /// Run a program on an emulated network: it is a client, and 10.0.0.1 is the server at the other end.
@@ -130,8 +131,10 @@ const LOOK: Duration = Duration::from_millis(20);
 
 fn play(place: &Place, mut command: Command, program: &str) -> Result<(), Failure> {
     let network = place.network()?;
+    let paths = place.paths(&network)?;
+    let first_path = paths[0].clone();
     emulator::acquire_privilege().map_err(Failure::bad_input)?;
-    let emulator = place.start(&network)?;
+    let emulator = place.start(&network, paths)?;
     if place.json {
         let stderr = io::stderr().as_fd().try_clone_to_owned();
         command.stdout(stderr.map_or_else(|_| Stdio::inherit(), Stdio::from));
@@ -151,37 +154,47 @@ fn play(place: &Place, mut command: Command, program: &str) -> Result<(), Failur
         }
     };
     // Ctrl-C is for the program; this one ends when it does.
-    crate::interrupt::watch();
+    interrupt::watch_and_leave_ctrl_c();
     let process = Process::start(emulator.namespace(0, own), command)
         .map_err(|error| no_container(&error))?;
-    while !process.is_over() {
+    while !process.is_over() && !emulator.has_ended() && !interrupt::is_requested() {
         thread::sleep(LOOK);
     }
-    let status = process.wait().map_err(|error| {
+    let status = process.is_over().then(|| process.wait()).transpose();
+    let status = status.map_err(|error| {
         Failure::failed(format_args!("{program} could not be waited for: {error}"))
     })?;
     drop(helper);
     let report = emulator.stop().map_err(emulator_failed)?;
     if place.json {
-        output::print_json(&summary(&network.path, &report, status))?;
+        output::print_json(&summary(&first_path, &report, status))?;
     } else {
         tell(&report);
     }
-    end_with(status)
+    packets::check_written(&report)?;
+    match status {
+        Some(status) => end_with(status),
+        None => Err(Failure::Interrupted),
+    }
 }
 
 impl Place {
     fn network(&self) -> Result<NamedNetwork, Failure> {
         let mut network = match &self.network {
-            None => NamedNetwork::alike("chosen".to_owned(), self.path.path()?),
-            Some(name) => networks::by_name(name)?,
+            None => NamedNetwork::alike("chosen".to_owned(), self.path.path()?, Forward::ToServer),
+            Some(name) => networks::by_name(name, None)?,
         };
-        network.path = self.additions.apply(network.path)?;
         network.mtu = self.mtu.unwrap_or(network.mtu);
         Ok(network)
     }
 
-    fn start(&self, network: &NamedNetwork) -> Result<Emulator, Failure> {
+    /// Each client's.
+    fn paths(&self, network: &NamedNetwork) -> Result<Vec<PathSpec>, Failure> {
+        let paths = network.paths(self.clients).into_iter();
+        paths.map(|path| self.additions.apply(path)).collect()
+    }
+
+    fn start(&self, network: &NamedNetwork, paths: Vec<PathSpec>) -> Result<Emulator, Failure> {
         let capture = self.pcap.as_deref().map(Capture::create).transpose();
         let cable = Cable {
             stack: Stack {
@@ -193,8 +206,8 @@ impl Place {
             observer: None,
         };
         let options = EmulatorOptions {
-            paths: vec![network.path.clone(); self.clients as usize],
-            forward: Forward::ToServer,
+            paths,
+            forward: network.forward,
             link: network.link,
             seed: self.seed,
             mtu: network.mtu,
@@ -228,21 +241,23 @@ fn no_container(error: &io::Error) -> Failure {
     ))
 }
 
-fn summary(path: &PathSpec, report: &Report, status: ExitStatus) -> Map<String, Value> {
+fn summary(path: &PathSpec, report: &Report, status: Option<ExitStatus>) -> Map<String, Value> {
     let mut object = measure::fields(json!({
         "command": output::command_line(),
         "path": path.to_string(),
         "path_source": path.source,
-        "exit_code": status.code(),
+        "exit_code": status.and_then(|status| status.code()),
     }));
     object.extend(packets::numbers(report));
     object
 }
 
 fn tell(report: &Report) {
+    let spoilt = packets::spoilt(report).map(|spoilt| format!("; {spoilt}"));
     output::note(&format!(
-        "{}; {}",
+        "{}{}; {}",
         packets::sentence(report),
+        spoilt.unwrap_or_default(),
         report.timing.verdict()
     ));
 }

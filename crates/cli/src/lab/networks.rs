@@ -1,14 +1,14 @@
 //! Networks by name: built-in paths, recordings, directories of recordings, the networks of scenario files, and populations.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use punctual_lab::channel::PathSpec;
 use punctual_lab::population::{Population, PopulationKind};
 use punctual_lab::profile::Profile;
 use punctual_lab::scenario::Scenario;
 use punctual_lab::trace::{PathOptions, Trace, files_below};
-use punctual_lab::world::LinkSpec;
+use punctual_lab::world::{Forward, LinkSpec};
 
 use crate::failure::Failure;
 
@@ -18,6 +18,8 @@ pub(super) struct NamedNetwork {
     pub(super) name: String,
     /// The path of each client; of a population, of a typical one.
     pub(super) path: PathSpec,
+    /// Which way its forward direction is.
+    pub(super) forward: Forward,
     /// Largest IP packet in bytes.
     pub(super) mtu: u16,
     /// Shared by all clients, in the direction of the messages; only scenario files have one.
@@ -44,10 +46,12 @@ const POPULATION: &str = "population:";
 const POPULATION_SEED: u64 = 1;
 
 impl NamedNetwork {
-    pub(super) const fn alike(name: String, path: PathSpec) -> Self {
+    /// Clients with paths of one kind, and nothing shared.
+    pub(super) const fn alike(name: String, path: PathSpec, forward: Forward) -> Self {
         Self {
             name,
             path,
+            forward,
             mtu: MTU,
             link: None,
             clients: Clients::Alike,
@@ -72,30 +76,31 @@ impl NamedNetwork {
 /// Recordings of one directory, at most: more is a wrong directory.
 const FILES_MAX: usize = 1000;
 
-/// The networks of a list of names.
-pub(super) fn by_names(names: &[String]) -> Result<Vec<NamedNetwork>, Failure> {
+/// The networks of a list of names, for messages that go this way.
+pub(super) fn by_names(names: &[String], messages: Forward) -> Result<Vec<NamedNetwork>, Failure> {
     let mut networks = Vec::new();
     for name in names {
         let path = Path::new(name);
         if path.is_dir() {
-            for file in recordings(path)? {
-                networks.push(recording(&file)?);
-            }
+            networks.extend(recordings(path, messages)?);
         } else {
-            networks.push(by_name(name)?);
+            networks.push(by_name(name, Some(messages))?);
         }
     }
     Ok(networks)
 }
 
-/// The network of a name that is not a directory's.
-pub(super) fn by_name(name: &str) -> Result<NamedNetwork, Failure> {
+/// The network of a name that is not a directory's. Forward is the way of the messages; where nobody says which that is, as a scenario file says, or else to
+/// the server.
+pub(super) fn by_name(name: &str, messages: Option<Forward>) -> Result<NamedNetwork, Failure> {
+    let forward = messages.unwrap_or(Forward::ToServer);
     if let Some(clients) = name.strip_prefix(POPULATION) {
-        return population(name, clients);
+        return population(name, clients, forward);
     }
     let path = Path::new(name);
     if let Ok(profile) = name.parse::<Profile>() {
-        return Ok(NamedNetwork::alike(name.to_owned(), profile.path()));
+        let path = profile.path_of(forward);
+        return Ok(NamedNetwork::alike(name.to_owned(), path, forward));
     }
     if !path.exists() {
         let profiles = Profile::ALL.map(Profile::name).join(", ");
@@ -107,49 +112,62 @@ pub(super) fn by_name(name: &str) -> Result<NamedNetwork, Failure> {
         .extension()
         .is_some_and(|extension| extension == "toml")
     {
-        let scenario = Scenario::open(path).map_err(Failure::bad_input)?;
-        return Ok(NamedNetwork {
-            mtu: scenario.mtu.unwrap_or(MTU),
-            link: scenario.link.map(LinkSpec::from),
-            ..NamedNetwork::alike(scenario.name, scenario.path)
-        });
+        return scenario(path, messages);
     }
-    recording(path)
+    let trace = Trace::open(path).map_err(Failure::bad_input)?;
+    recording(path, &trace, forward)
 }
 
-fn population(name: &str, clients: &str) -> Result<NamedNetwork, Failure> {
+fn scenario(file: &Path, messages: Option<Forward>) -> Result<NamedNetwork, Failure> {
+    let scenario = Scenario::open(file).map_err(Failure::bad_input)?;
+    let is_turned = messages.is_some_and(|messages| messages != scenario.direction);
+    if is_turned && scenario.link.is_some() {
+        return Err(Failure::bad_input(format_args!(
+            "the [link] of {} is for messages {}: send them that way, or set the file's `direction`",
+            file.display(),
+            match scenario.direction {
+                Forward::ToClient => "to the clients",
+                Forward::ToServer => "to the server",
+            }
+        )));
+    }
+    let path = match is_turned {
+        true => scenario.path.turned(),
+        false => scenario.path,
+    };
+    Ok(NamedNetwork {
+        mtu: scenario.mtu.unwrap_or(MTU),
+        link: scenario.link.map(LinkSpec::from),
+        ..NamedNetwork::alike(scenario.name, path, messages.unwrap_or(scenario.direction))
+    })
+}
+
+fn population(name: &str, clients: &str, forward: Forward) -> Result<NamedNetwork, Failure> {
     let name = name.to_owned();
     let directory = Path::new(clients);
     if directory.is_dir() {
-        let files = recordings(directory)?;
-        let paths = files.iter().map(|file| Ok(recording(file)?.path));
-        let paths = paths.collect::<Result<Vec<_>, Failure>>()?;
+        let networks = recordings(directory, forward)?;
+        let paths: Vec<_> = networks.into_iter().map(|network| network.path).collect();
         let path = paths[paths.len() / 2].clone();
         return Ok(NamedNetwork {
-            name,
-            path,
-            mtu: MTU,
-            link: None,
             clients: Clients::Recorded(paths),
+            ..NamedNetwork::alike(name, path, forward)
         });
     }
     let kind: PopulationKind = clients.parse().map_err(|unknown| {
         Failure::bad_input(format_args!("{unknown}, and directories of recordings"))
     })?;
     let population = Population::new(kind, POPULATION_SEED);
+    let path = population.typical();
     Ok(NamedNetwork {
-        name,
-        path: population.typical(),
-        mtu: MTU,
-        link: None,
         clients: Clients::Synthetic(population),
+        ..NamedNetwork::alike(name, path, forward)
     })
 }
 
-fn recording(file: &Path) -> Result<NamedNetwork, Failure> {
-    let trace = Trace::open(file).map_err(Failure::bad_input)?;
+fn recording(file: &Path, trace: &Trace, forward: Forward) -> Result<NamedNetwork, Failure> {
     let path = trace
-        .path(&PathOptions::for_trace(&trace))
+        .path_of(forward, &PathOptions::for_trace(trace))
         .map_err(Failure::bad_input)?;
     let parent = file.parent().and_then(Path::file_name);
     let stem = file.file_stem().unwrap_or_default().to_string_lossy();
@@ -157,27 +175,37 @@ fn recording(file: &Path) -> Result<NamedNetwork, Failure> {
         Some(parent) => format!("{}/{stem}", parent.to_string_lossy()),
         None => stem.into_owned(),
     };
-    Ok(NamedNetwork::alike(name, path))
+    Ok(NamedNetwork::alike(name, path, forward))
 }
 
-/// The files below a directory that hold delays and losses, in order of their names.
-fn recordings(directory: &Path) -> Result<Vec<PathBuf>, Failure> {
-    let mut files = files_below(directory).map_err(|(place, error)| {
+/// The recordings of delays and losses below a directory, in order of their names. Files of other kinds are passed over, broken ones are not.
+fn recordings(directory: &Path, forward: Forward) -> Result<Vec<NamedNetwork>, Failure> {
+    let files = files_below(directory).map_err(|(place, error)| {
         Failure::bad_input(format_args!("{} cannot be read: {error}", place.display()))
     })?;
-    files.retain(|file| Trace::open(file).is_ok_and(|trace| trace.has_delays()));
-    if files.len() > FILES_MAX {
-        return Err(Failure::bad_input(format_args!(
-            "there are more than {FILES_MAX} recordings: name them one by one"
-        )));
+    let mut networks = Vec::new();
+    for file in files {
+        let trace = match Trace::open(&file) {
+            Err(error) if error.is_something_else() => continue,
+            trace => trace.map_err(Failure::bad_input)?,
+        };
+        if !trace.has_delays() {
+            continue;
+        }
+        if networks.len() == FILES_MAX {
+            return Err(Failure::bad_input(format_args!(
+                "there are more than {FILES_MAX} recordings: name them one by one"
+            )));
+        }
+        networks.push(recording(&file, &trace, forward)?);
     }
-    if files.is_empty() {
+    if networks.is_empty() {
         return Err(Failure::bad_input(format_args!(
             "{} has no recordings of delays",
             directory.display()
         )));
     }
-    Ok(files)
+    Ok(networks)
 }
 
 /// The kernel's name and version, which are part of every result of its TCP.

@@ -4,6 +4,7 @@ use punctual_lab::emulator::{Report, Site};
 use serde_json::{Map, Value, json};
 
 use super::measure::fields;
+use crate::failure::Failure;
 use crate::output;
 
 /// Why packets are dropped, in the order of `Counts::drops`.
@@ -74,14 +75,28 @@ pub(super) fn remarks(report: &Report) -> Vec<String> {
     if !reasons.is_empty() {
         remarks.push(format!("dropped by reason: {}", reasons.join(", ")));
     }
-    let spoilt = counts.overflowed + counts.refused;
-    if spoilt > 0 {
-        remarks.push(format!(
-            "{spoilt} packets were dropped that the network would have let through: the machine had no room for them"
-        ));
-    }
+    remarks.extend(spoilt(report));
     remarks.push(report.timing.verdict());
     remarks
+}
+
+/// What is missing because of this machine.
+pub(super) fn spoilt(report: &Report) -> Option<String> {
+    let counts = &report.cables[0];
+    let spoilt = counts.overflowed + counts.refused;
+    (spoilt > 0).then(|| {
+        format!(
+            "{spoilt} packets were dropped that the network would have let through: the machine had no room for them"
+        )
+    })
+}
+
+/// Once the report is told: whether the files of drops and packets are whole.
+pub(super) fn check_written(report: &Report) -> Result<(), Failure> {
+    match &report.unwritten {
+        Some(why) => Err(Failure::failed(why)),
+        None => Ok(()),
+    }
 }
 
 /// All of it for a terminal.

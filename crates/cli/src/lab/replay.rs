@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use punctual_lab::channel::{PathSpec, RttSplit};
+use punctual_lab::channel::{LossModel, PathSpec, RttSplit};
 use punctual_lab::trace::{Content, PathOptions, Trace, TraceError, capacity_path};
 use serde_json::json;
 
@@ -42,10 +42,10 @@ struct Recorded {
     /// Of capacity recordings: the way back (default: as the way of the messages).
     #[arg(long, value_name = "FILE")]
     trace_back: Option<PathBuf>,
-    /// How round-trip times are divided: even, forward, backward, or the forward share.
-    #[arg(long, default_value = "even", value_parser = values::split)]
-    split: RttSplit,
-    /// Share of the losses that are forward, where the recording does not say (default 0.5; cloud-gaming logs 1).
+    /// How round-trip times are divided: even (the default), forward, backward, or the forward share.
+    #[arg(long, value_parser = values::split)]
+    split: Option<RttSplit>,
+    /// Share of the losses that are forward, where the recording does not say (default 0.5; cloud-gaming logs 1). Outages of 200 ms and longer take both ways.
     #[arg(long, value_name = "SHARE", value_parser = values::share)]
     loss_forward: Option<f64>,
     /// Of capacity recordings: the round-trip time without queues (default 40).
@@ -63,6 +63,7 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
     args.recorded.check(&trace)?;
     let options = args.recorded.options(&trace);
     let path = args.recorded.path(&trace, &options)?;
+    args.recorded.check_losses(&path)?;
     let mut settings = measure::fields(json!({
         "trace": args.recorded.trace,
         "trace_back": args.recorded.trace_back,
@@ -107,13 +108,32 @@ impl Recorded {
                 "--loss-forward is of recordings with losses: a capacity recording has none",
             ));
         }
+        if !is_capacity && self.split.is_some() && !trace.has_round_trips() {
+            return Err(Failure::bad_input(
+                "--split divides round trips: this recording says how long each way took",
+            ));
+        }
+        Ok(())
+    }
+
+    /// As [`Self::check`], of what is known when the path is made.
+    fn check_losses(&self, path: &PathSpec) -> Result<(), Failure> {
+        let is_open = match &path.forward.loss {
+            LossModel::Trace(losses) => losses.has_drawn_sides(),
+            _ => false,
+        };
+        if self.loss_forward.is_some() && !is_open {
+            return Err(Failure::bad_input(
+                "--loss-forward says which way losses were: this recording has none but outages of 200 ms and longer, which take both ways, or says so itself",
+            ));
+        }
         Ok(())
     }
 
     fn options(&self, trace: &Trace) -> PathOptions {
         let defaults = PathOptions::for_trace(trace);
         PathOptions {
-            rtt_split: self.split,
+            rtt_split: self.split.unwrap_or(defaults.rtt_split),
             loss_forward: self.loss_forward.unwrap_or(defaults.loss_forward),
             base_rtt: self.base_rtt_ms.unwrap_or(defaults.base_rtt),
             ..defaults

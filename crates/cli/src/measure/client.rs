@@ -180,7 +180,7 @@ fn watch(args: &Args, measurement: &Measurement) -> Measured {
             next_line += LINE_EVERY;
             output::note(&line(&now));
         }
-        if interrupt::is_pressed() && !is_stopping {
+        if interrupt::is_requested() && !is_stopping {
             is_stopping = true;
             measurement.stop();
         }

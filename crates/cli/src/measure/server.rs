@@ -99,7 +99,7 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
         switch_off_when_full(&args, keep, &endpoint)?;
     }
     let mut guests = Guests::default();
-    while !interrupt::is_pressed() {
+    while !interrupt::is_requested() {
         let arrival = endpoint
             .accept_timeout(LOOK_EVERY)
             .map_err(Failure::failed)?;

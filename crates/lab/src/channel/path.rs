@@ -94,6 +94,13 @@ impl PathSpec {
         )
     }
 
+    /// The same path seen from its other end.
+    #[must_use]
+    pub fn turned(mut self) -> Self {
+        std::mem::swap(&mut self.forward, &mut self.backward);
+        self
+    }
+
     /// Whether both directions make sense.
     pub fn check(&self) -> Result<(), SpecError> {
         self.forward.check()?;

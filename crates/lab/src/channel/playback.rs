@@ -187,6 +187,12 @@ pub struct LossTrace {
 }
 
 impl LossTrace {
+    /// Whether there are losses of one direction of which it is drawn which it was.
+    pub fn has_drawn_sides(&self) -> bool {
+        let is_drawn = |span: &LossSpan| matches!(span.side, LossSide::Drawn { .. });
+        self.spans.iter().any(is_drawn)
+    }
+
     /// `spans` in order, without overlap, all within `length_us`; `forward_share` of the drawn ones are forward.
     pub fn new(
         spans: Vec<LossSpan>,

@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::channel::PathSpec;
-use crate::trace::{PathOptions, Trace, TraceError, TraceErrorKind, files_below};
+use crate::trace::{PathOptions, Trace, TraceError, files_below};
 
 /// Recordings, at most: with the defaults as many take half a day.
 const RECORDINGS_MAX: usize = 1000;
@@ -194,7 +194,7 @@ fn name_below(place: &Path, file: &Path) -> String {
 /// The network of a file and its median round trip; None when it is no trace with delays.
 fn playable(file: &Path) -> Result<Option<(PathSpec, Duration)>, TraceError> {
     let trace = match Trace::open(file) {
-        Err(error) if is_something_else(&error) => return Ok(None),
+        Err(error) if error.is_something_else() => return Ok(None),
         trace => trace?,
     };
     if !trace.has_delays() {
@@ -205,15 +205,4 @@ fn playable(file: &Path) -> Result<Option<(PathSpec, Duration)>, TraceError> {
     // Without a round trip there is nothing that deadlines could be multiples of.
     let is_played = median_ms > 0.0;
     Ok(is_played.then(|| (path, Duration::from_secs_f64(median_ms / 1e3))))
-}
-
-/// Whether the file was never meant to be a trace: what its first line says fits no format. What begins as a trace and goes on
-/// otherwise is broken.
-fn is_something_else(error: &TraceError) -> bool {
-    match &error.kind {
-        TraceErrorKind::UnknownFormat { .. } | TraceErrorKind::Empty => true,
-        TraceErrorKind::NotText | TraceErrorKind::LineTooLong { .. } => error.line <= 1,
-        TraceErrorKind::Json(error) => error.is_data(),
-        _ => false,
-    }
 }

@@ -3,20 +3,49 @@
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use pcap_file::pcap::{PcapHeader, PcapPacket, PcapWriter};
-use pcap_file::{DataLink, TsResolution};
+use pcap_file::{DataLink, PcapError, TsResolution};
 
 use super::packet::Header;
 use super::{EmulatorError, Site};
 use crate::channel::LossReason;
 
+/// A file that is written at once at first, and then a second behind: who is killed has written most of it.
+#[derive(Debug)]
+struct Timely {
+    file: BufWriter<File>,
+    flushed_at: Option<Instant>,
+}
+
+/// How far behind.
+const BEHIND: Duration = Duration::from_secs(1);
+
+impl Timely {
+    fn create(path: &Path) -> io::Result<Self> {
+        Ok(Self {
+            file: BufWriter::new(File::create(path)?),
+            flushed_at: None,
+        })
+    }
+
+    /// After a whole entry.
+    fn flush_if_due(&mut self) -> io::Result<()> {
+        if self.flushed_at.is_some_and(|at| at.elapsed() < BEHIND) {
+            return Ok(());
+        }
+        self.flushed_at = Some(Instant::now());
+        self.file.flush()
+    }
+}
+
 /// A CSV file with a line for each packet that was dropped, in order.
 #[derive(Debug)]
 pub struct DropLog {
     name: String,
-    file: BufWriter<File>,
+    file: Timely,
 }
 
 impl DropLog {
@@ -30,9 +59,8 @@ impl DropLog {
     /// When it cannot be written.
     pub fn create(path: &Path) -> Result<Self, EmulatorError> {
         let name = path.display().to_string();
-        let file = File::create(path).map(BufWriter::new);
         let mut log = Self {
-            file: file.map_err(failed(&name))?,
+            file: Timely::create(path).map_err(failed(&name))?,
             name,
         };
         log.write(Self::HEADING)?;
@@ -73,13 +101,13 @@ impl DropLog {
     }
 
     fn write(&mut self, line: &str) -> Result<(), EmulatorError> {
-        self.file
-            .write_all(line.as_bytes())
+        (self.file.file.write_all(line.as_bytes()))
+            .and_then(|()| self.file.flush_if_due())
             .map_err(failed(&self.name))
     }
 
     pub(super) fn finish(&mut self) -> Result<(), EmulatorError> {
-        self.file.flush().map_err(failed(&self.name))
+        self.file.file.flush().map_err(failed(&self.name))
     }
 }
 
@@ -90,6 +118,8 @@ pub(super) enum Dropped {
     Path(LossReason),
     /// By the shared link, whose queue was full.
     Link,
+    /// By the emulator, which has too many under way.
+    Overflow,
 }
 
 impl Dropped {
@@ -101,6 +131,7 @@ impl Dropped {
             Self::Path(LossReason::Trace) => "trace",
             Self::Path(LossReason::Queue) => "queue",
             Self::Link => "link",
+            Self::Overflow => "overflow",
         }
     }
 }
@@ -113,7 +144,29 @@ pub struct Capture {
 
 struct CaptureFile {
     name: String,
-    writer: PcapWriter<BufWriter<File>>,
+    writer: PcapWriter<Shared>,
+    file: Shared,
+}
+
+/// The writer of packets does not let go of its file, which is to be flushed between two of them.
+#[derive(Clone)]
+struct Shared(Arc<Mutex<Timely>>);
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Timely> {
+        // One thread has it.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Write for Shared {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.lock().file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.lock().file.flush()
+    }
 }
 
 /// Bytes of a packet that are kept: all of any that there is.
@@ -134,10 +187,13 @@ impl Capture {
                 ts_resolution: TsResolution::NanoSecond,
                 ..PcapHeader::default()
             };
-            let file = File::create(path).map_err(failed(&name))?;
-            let writer = PcapWriter::with_header(BufWriter::new(file), header)
-                .map_err(|error| failed(&name)(io::Error::other(error)))?;
-            Ok(CaptureFile { name, writer })
+            let file = Timely::create(&path).map_err(failed(&name))?;
+            let file = Shared(Arc::new(Mutex::new(file)));
+            let writer = PcapWriter::with_header(file.clone(), header)
+                .map_err(system_error)
+                .and_then(|writer| file.lock().flush_if_due().map(|()| writer))
+                .map_err(failed(&name))?;
+            Ok(CaptureFile { name, writer, file })
         };
         Ok(Self {
             sites: [create(Site::Client)?, create(Site::Server)?],
@@ -155,16 +211,14 @@ impl Capture {
         let epoch = start.duration_since(UNIX_EPOCH).unwrap_or_default();
         let file = &mut self.sites[site as usize];
         let packet = PcapPacket::new(epoch + since_start, packet.len() as u32, packet);
-        match file.writer.write_packet(&packet) {
-            Ok(_) => Ok(()),
-            Err(error) => Err(failed(&file.name)(io::Error::other(error))),
-        }
+        (file.writer.write_packet(&packet).map_err(system_error))
+            .and_then(|_| file.file.lock().flush_if_due())
+            .map_err(failed(&file.name))
     }
 
-    pub(super) fn finish(self) -> Result<(), EmulatorError> {
-        for file in self.sites {
-            let name = file.name;
-            file.writer.into_writer().flush().map_err(failed(&name))?;
+    pub(super) fn finish(&mut self) -> Result<(), EmulatorError> {
+        for file in &mut self.sites {
+            file.file.flush().map_err(failed(&file.name))?;
         }
         Ok(())
     }
@@ -175,6 +229,14 @@ impl std::fmt::Debug for CaptureFile {
         f.debug_struct("CaptureFile")
             .field("name", &self.name)
             .finish_non_exhaustive()
+    }
+}
+
+/// What the system said, where it was the system.
+fn system_error(error: PcapError) -> io::Error {
+    match error {
+        PcapError::IoError(error) => error,
+        error => io::Error::other(error),
     }
 }
 

@@ -21,8 +21,9 @@ use rustix::time::{
 use tun_rs::SyncDevice;
 
 use super::network::{Network, SITES, Site, Verdict};
+use super::onlookers::Onlookers;
 use super::{
-    Cable, Capture, EmulatorError, EmulatorOptions, Namespace, Report, SOUNDING, Timing, precedence,
+    EmulatorError, EmulatorOptions, Namespace, Report, SOUNDING, SOUNDING_PORT, Timing, precedence,
 };
 use crate::world::LinkSpec;
 
@@ -32,8 +33,6 @@ const BATCH: usize = 64;
 const PACKET_MAX: usize = 65_535;
 /// Time between two packets that show how long packets wait for the emulator.
 const SOUND_EVERY: Duration = Duration::from_millis(10);
-/// The discard port.
-const SOUNDING_PORT: u16 = 9;
 
 const TIMER: Token = Token(usize::MAX);
 const WAKER: Token = Token(usize::MAX - 1);
@@ -136,7 +135,7 @@ pub(super) fn start(
         .map(|((network, devices), cable)| Lane {
             network,
             devices,
-            cable,
+            onlookers: Onlookers::new(cable, begin.time),
         })
         .collect();
     let forwarder = Forwarder {
@@ -179,27 +178,7 @@ impl Begin {
 struct Lane {
     network: Network,
     devices: [SyncDevice; SITES],
-    cable: Cable,
-}
-
-impl Cable {
-    /// To all who look on.
-    fn show(
-        &mut self,
-        start: SystemTime,
-        now_ns: u64,
-        site: Site,
-        packet: &[u8],
-    ) -> Result<(), EmulatorError> {
-        let at = Duration::from_nanos(now_ns);
-        if let Some(observer) = &mut self.observer {
-            observer.on_packet(at, site, packet);
-        }
-        match &mut self.capture {
-            Some(capture) => capture.record(site, at, start, packet),
-            None => Ok(()),
-        }
-    }
+    onlookers: Onlookers,
 }
 
 struct Forwarder {
@@ -221,7 +200,7 @@ impl Forwarder {
         precedence::take_forwarders();
         let mut events = Events::with_capacity(256);
         loop {
-            self.pass_on()?;
+            self.pass_on();
             self.set_timer()?;
             let patience = (!self.unread.is_empty()).then_some(Duration::ZERO);
             match self.poll.poll(&mut events, patience) {
@@ -236,7 +215,7 @@ impl Forwarder {
                     TIMER => self.timer_at_ns = None,
                     WAKER => {
                         if self.answer() {
-                            return self.finish();
+                            return Ok(self.finish());
                         }
                     }
                     Token(device) if !ready.contains(&device) => ready.push(device),
@@ -273,10 +252,9 @@ impl Forwarder {
             if verdict == Verdict::Foreign {
                 continue;
             }
-            lane.cable.show(self.begin.time, now_ns, site, packet)?;
-            if let (Verdict::Dropped(client, why), Some(log)) = (verdict, &mut lane.cable.drop_log)
-            {
-                log.record(now_ns / 1000, site, client, why, packet)?;
+            lane.onlookers.on_packet(now_ns, site, packet);
+            if let Verdict::Dropped(client, why) = verdict {
+                lane.onlookers.on_drop(now_ns, site, client, why, packet);
             }
         }
         self.unread.push(device);
@@ -284,7 +262,7 @@ impl Forwarder {
     }
 
     /// Passes on what is due.
-    fn pass_on(&mut self) -> Result<(), EmulatorError> {
+    fn pass_on(&mut self) {
         for lane in &mut self.lanes {
             for _ in 0..BATCH {
                 let now_ns = self.begin.nanos();
@@ -294,11 +272,10 @@ impl Forwarder {
                 let to = from.other();
                 self.timing.lateness.record((now_ns - due_ns) / 1000);
                 let is_taken = lane.devices[to as usize].send(packet).is_ok();
-                lane.cable.show(self.begin.time, now_ns, to, packet)?;
+                lane.onlookers.on_packet(now_ns, to, packet);
                 lane.network.counts.refused += u64::from(!is_taken);
             }
         }
-        Ok(())
     }
 
     /// Lets the timer wake this thread when the next packet is due.
@@ -365,18 +342,16 @@ impl Forwarder {
                 .map(|lane| lane.network.link(now_ns))
                 .collect(),
             timing: self.timing.clone(),
+            unwritten: None,
         }
     }
 
-    fn finish(mut self) -> Result<Report, EmulatorError> {
-        let report = self.report();
-        for lane in self.lanes {
-            if let Some(mut log) = lane.cable.drop_log {
-                log.finish()?;
-            }
-            lane.cable.capture.map_or(Ok(()), Capture::finish)?;
-        }
-        Ok(report)
+    fn finish(mut self) -> Report {
+        let mut report = self.report();
+        let lanes = self.lanes.into_iter();
+        let unwritten: Vec<_> = lanes.filter_map(|lane| lane.onlookers.finish()).collect();
+        report.unwritten = unwritten.first().map(ToString::to_string);
+        report
     }
 }
 

@@ -23,6 +23,7 @@ mod forwarder;
 mod namespace;
 mod network;
 mod observer;
+mod onlookers;
 mod packet;
 mod precedence;
 mod process;
@@ -61,6 +62,8 @@ pub const PATHS_MAX: usize = 100_000;
 pub const CABLES_MAX: usize = 64;
 /// Packets that are sent to this address go to nobody: it is where the emulator sends its own, to see how long they take.
 const SOUNDING: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
+/// .. and port: discard.
+const SOUNDING_PORT: u16 = 9;
 
 /// What network is to be emulated.
 #[derive(Debug)]
@@ -110,6 +113,8 @@ pub struct Report {
     pub links: Vec<Option<LinkFigures>>,
     /// Whether packets left when they were due.
     pub timing: Timing,
+    /// Of a network that has ended: why a file of drops or packets ends early, if one does.
+    pub unwritten: Option<String>,
 }
 
 impl Emulator {
@@ -171,6 +176,11 @@ impl Emulator {
         self.handle.restart_link();
     }
 
+    /// Whether it has ended by itself; [`Self::stop`] says why.
+    pub fn has_ended(&self) -> bool {
+        self.forwarder.as_ref().is_none_or(JoinHandle::is_finished)
+    }
+
     /// What has become of the packets so far.
     ///
     /// # Errors
@@ -186,7 +196,7 @@ impl Emulator {
     /// Ends it: what is under way is lost.
     ///
     /// # Errors
-    /// When it ended before, by an error of the system, or a file could not be written.
+    /// When it ended before, by an error of the system.
     pub fn stop(mut self) -> Result<Report, EmulatorError> {
         self.handle.stop();
         self.join()

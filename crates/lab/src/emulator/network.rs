@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use super::EmulatorOptions;
 use super::files::Dropped;
 use super::packet::{self, Header};
-use super::{EmulatorOptions, SOUNDING};
 use crate::channel::{Channel, Direction, Fate, LossReason, PathSpec};
 use crate::relay::{DelayQueue, PACKETS_MAX};
 use crate::world::{Forward, Link, LinkFigures, LinkSpec, Moment};
@@ -173,7 +173,7 @@ impl Network {
             }
             _ => None,
         }) else {
-            return self.handle_other(packet);
+            return self.handle_other(from, packet);
         };
         let Some(channels) = self.channels.get_mut(client) else {
             self.counts.foreign += 1;
@@ -211,13 +211,15 @@ impl Network {
                 duplicate,
             } => {
                 counts.duplicated += u64::from(duplicate.is_some());
+                let mut verdict = Verdict::Taken;
                 for delay_us in std::iter::once(delay_us).chain(duplicate) {
                     let due_ns = sent_ns.saturating_add(delay_us.saturating_mul(1000));
                     if !self.queue.push(due_ns, from, packet) {
                         self.counts.overflowed += 1;
+                        verdict = Verdict::Dropped(client, Dropped::Overflow);
                     }
                 }
-                Verdict::Taken
+                verdict
             }
         }
     }
@@ -240,8 +242,8 @@ impl Network {
         (self.link.as_mut()).map(|link| link.figures(Moment(now_ns)))
     }
 
-    fn handle_other(&mut self, packet: &[u8]) -> Verdict {
-        if Header::read(packet).is_some_and(|header| header.destination == SOUNDING) {
+    fn handle_other(&mut self, from: Site, packet: &[u8]) -> Verdict {
+        if from == Site::Client && packet::is_sounding(packet) {
             return Verdict::Sounding;
         }
         // Neighbour discovery and the like: every device sends some.

@@ -4,7 +4,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use super::{FIRST_CLIENT, SERVER, Site};
+use super::{FIRST_CLIENT, SERVER, SOUNDING, SOUNDING_PORT, Site};
 
 /// The least that an IPv4 host must take (RFC 791).
 pub(super) const MTU_MIN: u16 = 576;
@@ -97,6 +97,20 @@ impl Header {
             _ => "other",
         }
     }
+}
+
+/// Whether the emulator itself sent it, to see how long it takes: eight bytes of time.
+pub(super) fn is_sounding(packet: &[u8]) -> bool {
+    const UDP_HEADER: usize = 8;
+    Header::read(packet).is_some_and(|header| {
+        header.source == FIRST_CLIENT
+            && header.destination == SOUNDING
+            && header.protocol == UDP
+            && header
+                .ports(packet)
+                .is_some_and(|(_, to)| to == SOUNDING_PORT)
+            && packet.len() == header.len + UDP_HEADER + size_of::<u64>()
+    })
 }
 
 /// Of a TCP packet between the server and a client: which side sent it, whose it is, and what follows the IP header.

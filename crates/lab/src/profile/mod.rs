@@ -12,6 +12,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::channel::PathSpec;
+use crate::world::Forward;
 
 /// A built-in path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
@@ -86,7 +87,15 @@ impl Profile {
         }
     }
 
-    /// The path.
+    /// The path of messages that go one way: of an access line, its way up or its way down.
+    pub fn path_of(self, messages: Forward) -> PathSpec {
+        match self {
+            Self::Lte | Self::Dsl => messages.facing(self.path()),
+            _ => self.path(),
+        }
+    }
+
+    /// The path. Forward is the way of the messages; of an access line, its way up.
     pub fn path(self) -> PathSpec {
         match self {
             Self::BusyHour => built_in::busy_hour(),

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::channel::{Channel, Direction, Fate};
+use crate::channel::{Capacity, Channel, ChannelSpec, Direction, Fate, LossModel, RateSpec};
 
 #[test]
 fn names_are_parsed_and_wrong_ones_answered_with_the_list() {
@@ -82,4 +82,28 @@ fn profiles_are_as_they_say() {
             lost[1] * 100.0
         );
     }
+}
+
+/// A regression: what a server sent to clients behind an access line had its way up.
+#[test]
+fn messages_to_a_client_take_its_way_down() {
+    let bits = |channel: &ChannelSpec| match &channel.rate {
+        Some(RateSpec {
+            capacity: Capacity::Constant { bits_per_second },
+            ..
+        }) => *bits_per_second,
+        other => panic!("{other:?}"),
+    };
+    for (messages, forward, backward) in [
+        (Forward::ToClient, 16_000_000, 1_000_000),
+        (Forward::ToServer, 1_000_000, 16_000_000),
+    ] {
+        let path = Profile::Dsl.path_of(messages);
+        assert_eq!(
+            (bits(&path.forward), bits(&path.backward)),
+            (forward, backward)
+        );
+    }
+    let lossy = Profile::PangolinTable2.path_of(Forward::ToClient).forward;
+    assert!(matches!(lossy.loss, LossModel::Uniform(_)));
 }

@@ -6,6 +6,12 @@ use std::collections::BinaryHeap;
 /// Most packets under way. At ten thousand packets a second and a second of delay a tenth of it is used.
 pub(crate) const PACKETS_MAX: usize = 1 << 17;
 
+/// Most bytes of them: so many full packets of an Ethernet, or fewer larger ones.
+const BYTES_MAX: usize = PACKETS_MAX * 1536;
+
+/// Larger buffers are not used again.
+const KEPT_MAX: usize = 2048;
+
 /// A heap of keys; the packets lie beside it, in buffers that are used again.
 #[derive(Debug)]
 pub(crate) struct DelayQueue<Label> {
@@ -14,6 +20,10 @@ pub(crate) struct DelayQueue<Label> {
     places: Vec<(Label, Vec<u8>)>,
     free: Vec<usize>,
     pushed: u64,
+    /// Of the packets under way.
+    bytes: usize,
+    /// The packet that was due last.
+    popped: Vec<u8>,
     packets_max: usize,
 }
 
@@ -24,15 +34,18 @@ impl<Label: Copy> DelayQueue<Label> {
             places: Vec::new(),
             free: Vec::new(),
             pushed: 0,
+            bytes: 0,
+            popped: Vec::new(),
             packets_max,
         }
     }
 
     /// Takes a copy of a packet; false when there is no room for it.
     pub(crate) fn push(&mut self, due: u64, label: Label, datagram: &[u8]) -> bool {
-        if self.heap.len() >= self.packets_max {
+        if self.heap.len() >= self.packets_max || self.bytes + datagram.len() > BYTES_MAX {
             return false;
         }
+        self.bytes += datagram.len();
         let place = match self.free.pop() {
             Some(place) => place,
             None => {
@@ -60,7 +73,12 @@ impl<Label: Copy> DelayQueue<Label> {
         }
         let Reverse((due, _, place)) = self.heap.pop()?;
         self.free.push(place);
-        let (label, bytes) = &self.places[place];
-        Some((due, *label, bytes))
+        if self.popped.capacity() > KEPT_MAX {
+            self.popped = Vec::new();
+        }
+        let (label, bytes) = &mut self.places[place];
+        std::mem::swap(&mut self.popped, bytes);
+        self.bytes -= self.popped.len();
+        Some((due, *label, &self.popped))
     }
 }

@@ -2,10 +2,13 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use super::tests::{LEAST, ms, parse, said_of, spoil};
 use super::*;
-use crate::channel::{Capacity, ChannelSpec, DelayModel, LossModel, RateSpec};
+use crate::channel::{
+    self, Capacity, Channel, ChannelSpec, DelayModel, Direction, LossModel, RateSpec,
+};
 
 const FULL: &str = "\
 [network]
@@ -140,6 +143,26 @@ fn recordings_lie_beside_the_file() {
     assert_eq!(recorded.path.forward.duplicate, 0.1);
     let median = recorded.path.median_rtt();
     assert!((ms(40)..=ms(60)).contains(&median), "{median:?}");
+
+    // Up is the way of the messages where clients send.
+    folder.write(
+        "ways.csv",
+        "time_s,owd_up_ms,owd_down_ms\n0,10,30\n0.1,10,30\n",
+    );
+    let ways = folder.parse("trace = 'ways.csv'").unwrap();
+    let delay_us = |channel: &Arc<ChannelSpec>| match Channel::new(
+        Arc::clone(channel),
+        1,
+        0,
+        Direction::Forward,
+    )
+    .fate(0, 100)
+    {
+        channel::Fate::Delivered { delay_us, .. } => delay_us,
+        lost => panic!("{lost:?}"),
+    };
+    let (forward, backward) = (&ways.path.forward, &ways.path.backward);
+    assert_eq!((delay_us(forward), delay_us(backward)), (30_000, 10_000));
 
     let mbit = |channel: &ChannelSpec| match &channel.rate {
         Some(RateSpec {

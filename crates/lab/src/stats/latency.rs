@@ -67,7 +67,8 @@ impl Latencies {
         if delivered == 0 || rank > delivered as f64 {
             return None;
         }
-        let us = self.histogram.value_at_quantile(rank / delivered as f64);
+        // The histogram multiplies and rounds up again: from the middle of a rank it comes to that rank.
+        let us = (self.histogram).value_at_quantile((rank - 0.5) / delivered as f64);
         Some(us.min(self.max_us.max(1)) as f64 / 1000.0)
     }
 

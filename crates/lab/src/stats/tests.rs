@@ -25,6 +25,23 @@ fn quantiles_of_a_known_series() {
     assert_eq!(latencies.messages(), 1000);
 }
 
+/// A regression: of 29, 87 or 149 messages the median was the one after it.
+#[test]
+fn a_quantile_is_a_rank() {
+    for messages in 1..400u64 {
+        let mut latencies = Latencies::default();
+        (1..=messages).for_each(|us| latencies.record(us));
+        for quantile in [0.5, 0.95, 0.99, 0.995, 0.999] {
+            let rank = (quantile * messages as f64).ceil();
+            let found = latencies.quantile_ms(quantile).unwrap() * 1000.0;
+            assert!(
+                (found - rank).abs() < 1e-6,
+                "{quantile} of {messages}: {found}"
+            );
+        }
+    }
+}
+
 #[test]
 fn what_never_arrives_is_later_than_all() {
     let mut latencies = Latencies::default();

@@ -82,16 +82,10 @@ impl Trace {
                 "a capacity trace has no delays",
             ));
         };
-        let is_one_way = |sample: &Sample| {
-            matches!(
-                sample.outcome,
-                Outcome::OneWay { .. } | Outcome::Lost(LostSide::Forward | LostSide::Backward)
-            )
-        };
         let has_slots = samples
             .iter()
             .any(|s| matches!(s.outcome, Outcome::Slot { .. }));
-        let header = match (samples.iter().any(is_one_way), has_slots) {
+        let header = match (self.knows_ways(), has_slots) {
             (true, _) => ONE_WAY,
             (false, true) => SLOT,
             (false, false) => ROUND_TRIP,

@@ -96,6 +96,19 @@ impl fmt::Display for TraceErrorKind {
     }
 }
 
+impl TraceError {
+    /// Whether the file was never meant to be a trace: what its first line says fits no format. What begins as a trace and goes on
+    /// otherwise is broken.
+    pub fn is_something_else(&self) -> bool {
+        match &self.kind {
+            TraceErrorKind::UnknownFormat { .. } | TraceErrorKind::Empty => true,
+            TraceErrorKind::NotText | TraceErrorKind::LineTooLong { .. } => self.line <= 1,
+            TraceErrorKind::Json(error) => error.is_data(),
+            _ => false,
+        }
+    }
+}
+
 impl std::error::Error for TraceError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match &self.kind {

@@ -1,10 +1,12 @@
 //! JSON of `irtt client -o`: round trips with the delay of each direction in nanoseconds.
 //!
-//! One-way delays are as good as the two clocks; where one is missing or negative, only the round trip is used.
+//! One-way delays are as good as the two clocks: if one is missing or negative, only round trips are used, of all probes.
 
+use std::fmt;
 use std::io::BufRead;
 
-use serde::Deserialize;
+use serde::de::{Error as _, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 
 use super::lines::FILE_BYTES;
 use super::{LostSide, Outcome, Sample, TraceErrorKind};
@@ -13,7 +15,36 @@ use super::{LostSide, Outcome, Sample, TraceErrorKind};
 struct Document {
     #[serde(default)]
     config: Config,
+    #[serde(deserialize_with = "bounded")]
     round_trips: Vec<RoundTrip>,
+}
+
+/// Probes, at most: as many as a file of the largest size has, unless it is made to fill the memory.
+const ROUND_TRIPS: usize = 5_000_000;
+
+fn bounded<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<RoundTrip>, D::Error> {
+    struct Bounded;
+
+    impl<'de> Visitor<'de> for Bounded {
+        type Value = Vec<RoundTrip>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            write!(f, "at most {ROUND_TRIPS} round trips")
+        }
+
+        fn visit_seq<A: SeqAccess<'de>>(self, mut all: A) -> Result<Self::Value, A::Error> {
+            let mut trips = Vec::new();
+            while let Some(trip) = all.next_element()? {
+                if trips.len() == ROUND_TRIPS {
+                    return Err(A::Error::invalid_length(ROUND_TRIPS + 1, &self));
+                }
+                trips.push(trip);
+            }
+            Ok(trips)
+        }
+    }
+
+    deserializer.deserialize_seq(Bounded)
 }
 
 #[derive(Deserialize, Default)]
@@ -87,6 +118,8 @@ pub(super) fn read(reader: impl BufRead) -> Result<Vec<Sample>, (u64, TraceError
     let interval_us = document.config.interval.map(|ns| ns / 1000);
     let mut samples: Vec<Sample> = Vec::with_capacity(document.round_trips.len());
     let mut first_ns = None;
+    let arrived = || (document.round_trips.iter()).filter(|trip| trip.lost == Lost::No);
+    let knows_ways = arrived().all(|trip| trip.ways_us().is_some());
     for (i, trip) in document.round_trips.iter().enumerate() {
         let at_us = sent_us(trip, &mut first_ns)
             .or_else(|| (i as u64).checked_mul(interval_us?))
@@ -100,7 +133,7 @@ pub(super) fn read(reader: impl BufRead) -> Result<Vec<Sample>, (u64, TraceError
                 )
             })?;
         let at_us = samples.last().map_or(0, |last| last.at_us).max(at_us);
-        let outcome = outcome(trip).ok_or_else(|| {
+        let outcome = outcome(trip, knows_ways).ok_or_else(|| {
             let found = format!("round trip {i}");
             (
                 0,
@@ -123,14 +156,21 @@ fn sent_us(trip: &RoundTrip, first_ns: &mut Option<i64>) -> Option<u64> {
     Some(u64::try_from(ns.saturating_sub(first)).unwrap_or(0) / 1000)
 }
 
-fn outcome(trip: &RoundTrip) -> Option<Outcome> {
+impl RoundTrip {
+    /// How long each way took: out and back.
+    fn ways_us(&self) -> Option<(u32, u32)> {
+        Some((micros(self.delay.send)?, micros(self.delay.receive)?))
+    }
+}
+
+fn outcome(trip: &RoundTrip, knows_ways: bool) -> Option<Outcome> {
     match trip.lost {
         Lost::Unknown => return Some(Outcome::Lost(LostSide::Unknown)),
         Lost::Up => return Some(Outcome::Lost(LostSide::Forward)),
         Lost::Down => return Some(Outcome::Lost(LostSide::Backward)),
         Lost::No => {}
     }
-    if let (Some(up), Some(down)) = (micros(trip.delay.send), micros(trip.delay.receive)) {
+    if let Some((up, down)) = trip.ways_us().filter(|_| knows_ways) {
         return Some(Outcome::OneWay {
             up_us: Some(up),
             down_us: Some(down),

@@ -131,6 +131,16 @@ pub struct Sample {
     pub outcome: Outcome,
 }
 
+impl Sample {
+    /// Whether it says which way was which.
+    const fn is_one_way(&self) -> bool {
+        matches!(
+            self.outcome,
+            Outcome::OneWay { .. } | Outcome::Lost(LostSide::Forward | LostSide::Backward)
+        )
+    }
+}
+
 /// What a trace holds.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Content {
@@ -155,6 +165,22 @@ impl Trace {
     /// Whether it says how long packets took: a recording of capacity does not.
     pub const fn has_delays(&self) -> bool {
         matches!(self.content, Content::Samples(_))
+    }
+
+    /// Whether there are round trips that [`PathOptions::rtt_split`] divides.
+    pub fn has_round_trips(&self) -> bool {
+        let is_round_trip = |sample: &Sample| {
+            matches!(
+                sample.outcome,
+                Outcome::RoundTrip { .. } | Outcome::Slot { .. }
+            )
+        };
+        self.samples().iter().any(is_round_trip)
+    }
+
+    /// Whether it says which way was which: the forward direction of its path is then the way up, from where it was recorded.
+    pub(crate) fn knows_ways(&self) -> bool {
+        self.samples().iter().any(Sample::is_one_way)
     }
 
     /// Reads a file.

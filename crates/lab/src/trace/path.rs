@@ -14,6 +14,7 @@ use crate::channel::{
     Capacity, CapacityTrace, ChannelSpec, DelayModel, DelayTrace, LossModel, LossSide, LossSpan,
     LossTrace, PathSpec, PlaybackError, RateSpec, RttSplit,
 };
+use crate::world::Forward;
 
 /// What a trace does not say, stated.
 #[derive(Debug, Clone)]
@@ -70,7 +71,23 @@ impl PathOptions {
 }
 
 impl Trace {
-    /// The trace as a path that is repeated for ever; each path of a run begins elsewhere in it.
+    /// As [`Self::path`], for messages that go one way: where the trace says which way was which, along its way up or its way down.
+    ///
+    /// # Errors
+    /// When it cannot be played.
+    pub fn path_of(
+        &self,
+        messages: Forward,
+        options: &PathOptions,
+    ) -> Result<PathSpec, TraceError> {
+        let path = self.path(options)?;
+        Ok(match self.knows_ways() {
+            true => messages.facing(path),
+            false => path,
+        })
+    }
+
+    /// The trace as a path that is repeated for ever; each path of a run begins elsewhere in it. Forward is the way up, where it says which that was.
     pub fn path(&self, options: &PathOptions) -> Result<PathSpec, TraceError> {
         let samples = match &self.content {
             Content::Samples(samples) => samples,

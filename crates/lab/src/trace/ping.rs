@@ -13,6 +13,9 @@ pub(super) fn read_ping<R: BufRead>(lines: &mut Lines<R>) -> Result<Vec<Sample>,
     let mut first_s = None;
     let mut unwrap = SequenceUnwrap::default();
     while let Some(line) = lines.next()? {
+        if line.starts_with("PING ") && !answers.is_empty() {
+            return Err(begins_again(excerpt(line)));
+        }
         // Warnings, "no answer yet", errors of routers and the summary are passed over; so are copies.
         if !line.contains("bytes from") || line.contains("(DUP!)") {
             continue;
@@ -28,8 +31,22 @@ pub(super) fn read_ping<R: BufRead>(lines: &mut Lines<R>) -> Result<Vec<Sample>,
         });
     }
     answers.sort_by_key(|answer| answer.seq);
+    let is_again = |pair: &[Answer]| {
+        pair[0].seq == pair[1].seq && pair[0].sent_us.abs_diff(pair[1].sent_us) > SAME_PROBE_US
+    };
+    if let Some(pair) = answers.windows(2).find(|pair| is_again(pair)) {
+        return Err(begins_again(format!("a second icmp_seq={}", pair[1].seq)));
+    }
     answers.dedup_by_key(|answer| answer.seq);
     fill_gaps(&answers)
+}
+
+/// Copies of an answer tell of one moment, but for what the clock was set by.
+const SAME_PROBE_US: u64 = 10_000_000;
+
+fn begins_again(found: String) -> TraceErrorKind {
+    let what = "one log of ping, not another one after it: keep each in a file of its own";
+    TraceErrorKind::Expected { what, found }
 }
 
 #[derive(Debug, Clone, Copy)]

@@ -101,6 +101,17 @@ pub enum Forward {
     ToClient,
 }
 
+impl Forward {
+    /// A path whose forward direction is a client's way up, as one whose forward direction is this one.
+    #[must_use]
+    pub fn facing(self, up_first: PathSpec) -> PathSpec {
+        match self {
+            Self::ToServer => up_first,
+            Self::ToClient => up_first.turned(),
+        }
+    }
+}
+
 /// The virtual network.
 pub struct World {
     seed: u64,

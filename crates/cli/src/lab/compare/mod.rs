@@ -103,7 +103,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         let rows = compare(&plan, usize::from(args.threads), &|step| {
             let done = u128::from(step.messages) * 1000 / u128::from(step.of.max(1));
             progress.show(done as u64, step.trace);
-            !interrupt::is_pressed()
+            !interrupt::is_requested()
         });
         progress.clear();
         rows.map_err(Failure::bad_input)?

@@ -65,7 +65,7 @@ pub(super) fn hold(
     ));
     let progress = Progress::new(scenario.duration.as_millis() as u64, json);
     let begin = Instant::now();
-    while begin.elapsed() < scenario.duration && !interrupt::is_pressed() {
+    while begin.elapsed() < scenario.duration && !interrupt::is_requested() {
         thread::sleep(LOOK.min(scenario.duration.saturating_sub(begin.elapsed())));
         let report = emulator.report().map_err(emulator_failed)?;
         let packets = packets::sentence(&report);
@@ -77,7 +77,9 @@ pub(super) fn hold(
         let mut object = packets::numbers(&report);
         object.insert("command".to_owned(), json!(output::command_line()));
         object.insert("scenario".to_owned(), json!(scenario.name));
-        return output::print_json(&object);
+        output::print_json(&object)?;
+    } else {
+        output::print(&packets::text(&report))?;
     }
-    output::print(&packets::text(&report))
+    packets::check_written(&report)
 }

@@ -106,7 +106,9 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     });
     let outcome = outcome.map_err(|error| error.of_venue().unwrap_or_else(Failure::bad_input))?;
     let place = place(&outcome, &ends, again);
-    scenario::tell(&scenario, &outcome, &place, page, args.json)
+    scenario::tell(&scenario, &outcome, &place, page, args.json)?;
+    let mut reports = ends.iter().map(|ended| &ended.report);
+    reports.try_for_each(packets::check_written)
 }
 
 /// More than this for one turn of a hundred, and messages are late by what they waited for the machine.

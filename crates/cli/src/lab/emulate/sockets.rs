@@ -238,7 +238,7 @@ impl Venue for Sockets {
     }
 
     fn step(&mut self, until: Moment) -> Result<bool, Failure> {
-        if interrupt::is_pressed() {
+        if interrupt::is_requested() {
             return Err(Failure::Interrupted);
         }
         // What happened may lead to more to send: it is told before anything is waited for.

@@ -17,6 +17,7 @@ use punctual_lab::arena::{Arena, ArenaRun};
 use punctual_lab::arm::{Arm, Contest, MESSAGE_MIN, Phase, Sender, Task, Workload};
 use punctual_lab::channel::{PathSpec, RttSplit};
 use punctual_lab::emulator;
+use punctual_lab::world::Forward;
 
 use serde_json::json;
 
@@ -95,6 +96,15 @@ enum Direction {
     ToServer,
 }
 
+impl From<Direction> for Forward {
+    fn from(messages: Direction) -> Self {
+        match messages {
+            Direction::ToClient => Self::ToClient,
+            Direction::ToServer => Self::ToServer,
+        }
+    }
+}
+
 /// How long clients may take to connect; each of them tries for 5 s and tries again.
 const CONNECT_MAX: Duration = Duration::from_secs(15);
 /// After the last message, how long others may still arrive, at least.
@@ -114,7 +124,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     }
     emulator::acquire_privilege().map_err(Failure::bad_input)?;
     let page = OutputFile::page_if(args.report.as_ref())?;
-    let networks = networks::by_names(&args.networks)?;
+    let networks = networks::by_names(&args.networks, args.direction.into())?;
     // Wrong names are told before anything begins.
     arms::by_names(&args.arms)?;
     for sentence in arms::left_out(&args.arms) {
@@ -255,7 +265,7 @@ pub(super) fn watched<W: Workload>(
             Phase::Connecting(_) | Phase::Begins(_) => progress.show(0, what),
             Phase::Sending(since) => progress.show((since.as_millis() as u64).min(length), what),
         }
-        !interrupt::is_pressed()
+        !interrupt::is_requested()
     });
     progress.clear();
     let run = run.map_err(emulator_failed)?;

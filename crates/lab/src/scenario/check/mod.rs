@@ -53,7 +53,7 @@ pub(super) fn scenario(raw: file::File, file: &Path) -> Result<Scenario, Problem
     };
     let network = raw.network.ok_or_else(|| top.missing("network"))?;
     let folder = file.parent().unwrap_or_else(|| Path::new(""));
-    let path = network::path(&top.table("network"), &network, folder)?;
+    let path = network::path(&top.table("network"), &network, direction, folder)?;
     let mtu = network::mtu(&top.table("network"), &network, !raw.stream.is_empty())?;
     let link = match &raw.link {
         Some(raw) => Some(network::link(&top.table("link"), raw, &path)?),

@@ -14,6 +14,7 @@ use crate::scenario::error::{Place, Problem};
 use crate::scenario::file;
 use crate::scenario::spec::{Bottleneck, Rivals};
 use crate::trace::{Content, PathOptions, Trace, capacity_path};
+use crate::world::Forward;
 
 /// A full packet, headers included.
 const FULL_PACKET: u64 = 1500;
@@ -21,10 +22,11 @@ const FULL_PACKET: u64 = 1500;
 /// What a packet may be at least: the emulator's least.
 const MTU_MIN: u64 = 576;
 
-/// `folder` is where the file lies, and recordings with it.
+/// `folder` is where the file lies, and recordings with it. Forward is the way of the messages, `direction`.
 pub(super) fn path(
     place: &Place<'_>,
     raw: &file::Network,
+    direction: Forward,
     folder: &Path,
 ) -> Result<PathSpec, Problem> {
     for (field, is_given) in [
@@ -37,8 +39,8 @@ pub(super) fn path(
     }
     let mut path = match (&raw.profile, &raw.trace) {
         (Some(_), Some(_)) => return Err(place.conflict("trace", "cannot stand beside `profile`")),
-        (Some(name), None) => profile(place, raw, name)?.path(),
-        (None, Some(name)) => recorded(place, raw, folder, name)?,
+        (Some(name), None) => profile(place, raw, name)?.path_of(direction),
+        (None, Some(name)) => recorded(place, raw, direction, folder, name)?,
         (None, None) => numbered(place, raw)?,
     };
     let jitter = match raw.jitter_ms {
@@ -125,6 +127,7 @@ fn refuse_others(
 fn recorded(
     place: &Place<'_>,
     raw: &file::Network,
+    direction: Forward,
     folder: &Path,
     name: &str,
 ) -> Result<PathSpec, Problem> {
@@ -139,7 +142,7 @@ fn recorded(
     )?;
     let options = recording_options(place, raw, &trace)?;
     match &raw.trace_back {
-        None => trace.path(&options),
+        None => trace.path_of(direction, &options),
         Some(name) => {
             let back = way::recording(place, "trace_back", folder, name)?;
             capacity_path(&trace, &back, &options)
