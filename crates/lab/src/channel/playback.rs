@@ -283,6 +283,8 @@ pub struct CapacityTrace {
     /// Milliseconds since the beginning, never falling.
     opportunities_ms: Vec<u32>,
     length_ms: u64,
+    /// Paths begin before that.
+    begins_below_ms: u64,
 }
 
 impl CapacityTrace {
@@ -298,10 +300,20 @@ impl CapacityTrace {
         if let Some(entry) = opportunities_ms.windows(2).position(falls) {
             return Err(PlaybackError::OutOfOrder { entry: entry + 1 });
         }
+        let length_ms = u64::from(last).max(1);
         Ok(Self {
-            length_ms: u64::from(last).max(1),
+            length_ms,
+            begins_below_ms: length_ms,
             opportunities_ms,
         })
+    }
+
+    /// Both ways of one path: each path begins at the same moment of both, which the shorter one has as well.
+    #[must_use]
+    pub fn together(mut self, mut back: Self) -> (Self, Self) {
+        let shorter_ms = self.length_ms.min(back.length_ms);
+        (self.begins_below_ms, back.begins_below_ms) = (shorter_ms, shorter_ms);
+        (self, back)
     }
 
     /// The mean capacity.
@@ -311,7 +323,7 @@ impl CapacityTrace {
     }
 
     pub(super) fn offset_us(&self, shared: Chance) -> u64 {
-        offset_us(self.length_ms * 1000, shared)
+        offset_us(self.begins_below_ms * 1000, shared)
     }
 
     /// Bytes of all opportunities before a time.

@@ -200,32 +200,33 @@ pub fn capacity_path(
     options: &PathOptions,
 ) -> Result<PathSpec, TraceError> {
     let (forward_delay, backward_delay) = options.rtt_split.apply(options.base_rtt);
-    let channel = |trace: &Trace, delay| {
+    let read = |trace: &Trace| {
         let Content::Capacity(opportunities) = &trace.content else {
             return Err(trace.failed(TraceErrorKind::WrongContent { needed: "capacity" }));
         };
-        let capacity = CapacityTrace::new(opportunities.clone())
-            .map_err(|error| trace.failed(TraceErrorKind::Unplayable(error)))?;
-        let capacity = Capacity::Trace(Arc::new(capacity));
+        CapacityTrace::new(opportunities.clone())
+            .map_err(|error| trace.failed(TraceErrorKind::Unplayable(error)))
+    };
+    let (forward, backward) = read(up)?.together(read(down)?);
+    let channel = |capacity, delay| {
         let rate = Some(RateSpec {
-            capacity,
+            capacity: Capacity::Trace(Arc::new(capacity)),
             queue_bytes: options.queue_bytes,
         });
-        Ok(ChannelSpec {
+        ChannelSpec {
             rate,
             ..ChannelSpec::fixed(delay)
-        })
+        }
     };
     let source = format!(
         "recorded capacity {} and {}; the round trip of {:?} without queues and the queue of {} bytes are chosen",
         up.name, down.name, options.base_rtt, options.queue_bytes
     );
-    let forward = channel(up, forward_delay)?;
     Ok(PathSpec::new(
         short_name(&up.name),
         source,
-        forward,
-        channel(down, backward_delay)?,
+        channel(forward, forward_delay),
+        channel(backward, backward_delay),
     ))
 }
 

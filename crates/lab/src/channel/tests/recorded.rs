@@ -53,6 +53,18 @@ fn recorded_capacity_serves_at_its_opportunities() {
     assert_eq!(channel.fate(start, 1500 * 9), Fate::Lost(LossReason::Queue));
 }
 
+/// A regression: both ways of a path began at the same share of recordings of different lengths, seconds apart.
+#[test]
+fn both_ways_of_recorded_capacity_begin_at_the_same_moment() {
+    let trace = |last_ms| CapacityTrace::new(vec![1, last_ms]).unwrap();
+    let (out, back) = trace(120_000).together(trace(140_000));
+    for seed in 0..100 {
+        let chance = Chance::new(seed, 0);
+        assert_eq!(out.offset_us(chance), back.offset_us(chance));
+        assert!(out.offset_us(chance) < 120_000_000);
+    }
+}
+
 #[test]
 fn recorded_delay_and_loss_are_played_in_both_directions() {
     let delays = Arc::new(DelayTrace::new(vec![(0, 10_000), (50_000, 20_000)], 100_000).unwrap());
