@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use punctual_lab::channel::{LossModel, RateSpec};
 use punctual_lab::simulate::{PolicyResult, SimulateOptions, simulate};
+use punctual_lab::world::Moment;
 use punctual_policy::PolicyKind;
 use punctual_proto::{EndpointConfig, SendOptions, StreamId};
 use support::{Duo, client_config, ms, path, server_config};
@@ -127,4 +128,36 @@ fn all_that_arrives_within_a_frame_is_acknowledged() {
         let wrongly = stats.packets_lost as f64 - stats.packets_spurious as f64 - lost as f64;
         assert!(wrongly < most * arrived as f64, "{wrongly} of {arrived}");
     }
+}
+
+/// A regression: where a loop had stood still three times for a third of a second, each of its rounds ended before an answer could come, and every packet left twice
+/// for a quarter of a minute.
+#[test]
+fn hitches_end_no_rounds_early() {
+    let client = EndpointConfig {
+        is_polled: true,
+        ..client_config()
+    };
+    let mut duo = Duo::connect_with(1, &path(ms(100), |_| {}), server_config(), client);
+    let frame = Duration::from_nanos(16_666_667);
+    let begun = Moment(0);
+    duo.world.set_frame(duo.client, frame, Duration::ZERO);
+    let mut before = duo.stats();
+    for message in 0..400 {
+        if [10, 30, 50].contains(&message) {
+            let until = duo.world.now().after(ms(300));
+            duo.world
+                .set_frame(duo.client, Duration::from_secs(3600), until.since(begun));
+            duo.run(ms(300));
+            duo.world.set_frame(duo.client, frame, until.since(begun));
+        }
+        if message == 100 {
+            before = duo.stats();
+        }
+        duo.send(&[7; 200], SendOptions::within(ms(400)));
+        duo.run(ms(50));
+    }
+    let after = duo.stats();
+    assert_eq!(after.packets_lost, before.packets_lost);
+    assert!(after.packets_sent - before.packets_sent < 310, "{after:?}");
 }

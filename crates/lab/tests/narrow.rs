@@ -199,3 +199,30 @@ fn what_is_given_up_early_tells_that_a_path_is_narrow() {
         assert!(arrived > 150, "{delivery:?}: {arrived} of 200");
     }
 }
+
+/// A regression: what was cut for the path that a client left was sent over its new one as it was, and lost where that is narrower: 19 of 45 messages were late.
+#[test]
+fn nothing_is_sent_over_a_new_path_that_has_not_been_seen_to_pass() {
+    for narrow in [WIDE, Some(1268)] {
+        let mut duo = wide();
+        let (server, session) = (duo.server, duo.at_server.unwrap());
+        for message in 0..150 {
+            if message == 100 {
+                duo.world.set_mtu(narrow);
+                duo.world.change_address(duo.client);
+                duo.send(&[1], SendOptions::default());
+            }
+            duo.world.with_endpoint(server, |endpoint, now| {
+                let options = SendOptions::within(ms(400));
+                endpoint
+                    .send(now, session, StreamId::DEFAULT, &[2; 5000], options)
+                    .unwrap();
+            });
+            duo.run(ms(20));
+        }
+        duo.run(Duration::from_secs(1));
+        let late = duo.outcomes.iter();
+        let late = late.filter(|(_, outcome)| !matches!(outcome, Outcome::OnTime { .. }));
+        assert_eq!((duo.outcomes.len(), late.count()), (151, 0), "{narrow:?}");
+    }
+}

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use punctual_lab::channel::{LossModel, PathSpec, RateSpec};
-use punctual_lab::world::Moment;
+use punctual_lab::world::{Moment, World};
 use punctual_proto::{
-    Cancel, Delivery, EndpointConfig, MessageId, Outcome, SendOptions, StreamConfig, StreamId,
-    ThinStreams,
+    Cancel, CloseCode, CloseReason, Delivery, EndpointConfig, Event, MessageId, Outcome,
+    SendOptions, StreamConfig, StreamId, ThinStreams,
 };
 use support::{Duo, client_config, ms, path, server_config};
 
@@ -483,4 +483,60 @@ fn an_outage_does_not_make_a_path_narrow() {
             assert_eq!(report.mtu, 1472, "{dark_ms} ms, {large}");
         }
     }
+}
+
+/// A regression: who had connected, but had not been heard of since, was not told that the server ended: its session lasted for the idle timeout.
+#[test]
+fn who_has_just_connected_is_told_that_the_server_ends() {
+    let way = path(ms(60), |_| {});
+    let mut world = World::new(1);
+    let server = world.add_server(server_config());
+    let client = world.add_client(client_config(), &way);
+    world
+        .connect(client, server, support::key().public())
+        .unwrap();
+    let (mut is_connected, mut is_closed) = (false, false);
+    for step in 1..=1000 {
+        world.run(Moment(step * 1_000_000), |_, happening| {
+            match happening.event {
+                Event::Connected { .. } if happening.host == client => is_connected = true,
+                Event::Closed {
+                    why: CloseReason::Peer { .. },
+                } => is_closed = true,
+                _ => {}
+            }
+        });
+        if is_connected && step < 100 {
+            world.with_endpoint(server, |endpoint, now| {
+                endpoint.close_all(now, CloseCode::SHUTDOWN, "over");
+            });
+        }
+    }
+    assert!(is_connected && is_closed);
+}
+
+/// A regression: what waited for the end of its tick when its session was finished waited on, up to for ever.
+#[test]
+fn a_session_that_is_finished_waits_for_no_tick() {
+    let mut duo = Duo::connect(1, &path(ms(40), |_| {}));
+    let (client, session) = (duo.client, duo.at_client);
+    duo.world.with_endpoint(client, |endpoint, now| {
+        endpoint.set_tick(session, Some(Duration::MAX));
+        let sent = endpoint.send(
+            now,
+            session,
+            StreamId::DEFAULT,
+            &[1; 10],
+            SendOptions::default(),
+        );
+        sent.unwrap();
+        endpoint.finish(now, session, CloseCode::DONE, "");
+    });
+    duo.run(ms(200));
+    assert_eq!(
+        (duo.received.len(), duo.closed.len()),
+        (1, 2),
+        "{:?}",
+        duo.closed
+    );
 }

@@ -98,7 +98,11 @@ fn beside_tcp(table: &mut String) {
         let result = play(&open(&format!("shared-bottleneck-{file}-bdp.toml")), 8);
         let (mut ours, mut even) = (0.0, 0.0);
         for run in &result.runs {
-            let ratio = run.rivals.as_ref().map_or(0.0, |r| r.session_to_rival);
+            let ratio = run
+                .rivals
+                .as_ref()
+                .and_then(|r| r.session_to_rival)
+                .unwrap_or(0.0);
             let share = 2.0 * ratio / (1.0 + ratio);
             let jain = run.sessions_fairness;
             writeln!(

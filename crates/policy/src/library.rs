@@ -18,7 +18,22 @@ pub struct Library {
     hairpin: Hairpin,
     /// Filled from the front, and never emptied.
     kept: [OnceBox<Kept>; MISS_TARGETS_MAX],
+    /// For what finds no place there.
+    decades: [OnceBox<Kept>; DECADES.len()],
 }
+
+/// Targets of which one is at most ten times as strict as any.
+const DECADES: [f32; 9] = [
+    1e-1,
+    1e-2,
+    1e-3,
+    1e-4,
+    1e-5,
+    1e-6,
+    1e-7,
+    1e-8,
+    MISS_TARGET_MIN,
+];
 
 /// The policy of one miss target.
 #[derive(Debug)]
@@ -54,6 +69,7 @@ impl Library {
             fixed: Fixed { repair },
             hairpin: Hairpin::new(price),
             kept: [const { OnceBox::new() }; MISS_TARGETS_MAX],
+            decades: [const { OnceBox::new() }; DECADES.len()],
         }
     }
 
@@ -65,8 +81,8 @@ impl Library {
 
     /// The policy for this miss target.
     ///
-    /// Up to [`MISS_TARGETS_MAX`] distinct targets are kept exactly; beyond that the nearest stricter one kept serves, or the
-    /// strictest when none is stricter. A target outside [`MISS_TARGET_MIN`]..1 (or not a number) is taken as the nearest
+    /// Up to [`MISS_TARGETS_MAX`] distinct targets are kept exactly; beyond that the nearest stricter one serves of those and of the powers of ten.
+    /// A target outside [`MISS_TARGET_MIN`]..1 (or not a number) is taken as the nearest
     /// within (as the strictest).
     pub fn policy(&self, miss_target: f32) -> &dyn Policy {
         match self.kind {
@@ -87,7 +103,8 @@ impl Library {
     }
 
     fn all_kept(&self) -> impl Iterator<Item = &Kept> {
-        self.kept.iter().map_while(OnceBox::get)
+        let decades = self.decades.iter().filter_map(OnceBox::get);
+        self.kept.iter().map_while(OnceBox::get).chain(decades)
     }
 
     fn kept(&self, miss_target: f32) -> &Kept {
@@ -102,17 +119,15 @@ impl Library {
                 return kept;
             }
         }
+        let decade = DECADES.iter().position(|decade| *decade <= miss_target);
+        let decade = decade.unwrap_or(DECADES.len() - 1);
         let stricter = self
             .all_kept()
-            .filter(|kept| kept.miss_target < miss_target);
+            .filter(|kept| kept.miss_target < miss_target && kept.miss_target >= DECADES[decade]);
         let nearest = stricter.max_by(|a, b| a.miss_target.total_cmp(&b.miss_target));
-        let strictest = || {
-            self.all_kept()
-                .min_by(|a, b| a.miss_target.total_cmp(&b.miss_target))
-        };
-        nearest
-            .or_else(strictest)
-            .expect("the loop above has filled every place")
+        nearest.unwrap_or_else(|| {
+            self.decades[decade].get_or_init(|| Kept::new(self.kind, DECADES[decade]))
+        })
     }
 }
 

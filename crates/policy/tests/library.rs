@@ -137,8 +137,12 @@ fn sixteen_targets_are_kept_and_the_nearest_stricter_serves_the_others() {
     }
     assert_eq!(address(0.055), kept[4], "0.05 is the nearest stricter one");
     assert_eq!(address(0.9), kept[15]);
-    assert_eq!(address(0.001), kept[0], "none is stricter: the strictest");
-    assert_eq!(address(f32::NAN), kept[0]);
+    // A regression: where none was stricter the strictest served, which kept no promise.
+    let decade = address(0.001);
+    assert!(!kept.contains(&decade));
+    assert_eq!(address(0.0013), decade);
+    assert_ne!(address(0.0009), decade);
+    assert_eq!(address(f32::NAN), address(punctual_policy::MISS_TARGET_MIN));
 }
 
 #[test]

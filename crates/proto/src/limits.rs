@@ -85,6 +85,8 @@ pub const HALF_OPEN_TIME: Duration = Duration::from_secs(5);
 pub const COOKIE_TIME: Duration = Duration::from_secs(10);
 /// Shortest idle timeout: what a peer says below it counts as this.
 pub const IDLE_TIMEOUT_MIN: Duration = Duration::from_secs(1);
+/// Shortest time that a client tries to reach its server for.
+pub const HANDSHAKE_TIMEOUT_MIN: Duration = Duration::from_millis(100);
 /// Shortest interval of keep-alives.
 pub const KEEP_ALIVE_MIN: Duration = Duration::from_millis(10);
 /// Longest sealed connect token, in bytes.

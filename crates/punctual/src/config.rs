@@ -43,7 +43,7 @@ pub struct Config {
     /// end it; one that its server was heard on all the time asks after a quarter of a second of silence, so that who only
     /// watches is found where they have moved. Default 10 s; `None` for sessions that may end when they are quiet.
     pub keep_alive: Option<Duration>,
-    /// How long a client tries each of a server's addresses. Default 5 s.
+    /// How long a client tries each of a server's addresses, at least 100 ms. Default 5 s.
     pub handshake_timeout: Duration,
     /// How messages larger than 256 KiB are received. Default whole, up to 64 MiB in each session. Lower it on a server whose
     /// clients send nothing large, so that none of them can make it hold more.

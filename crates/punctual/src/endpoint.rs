@@ -298,7 +298,9 @@ impl Owner {
     fn close(&self) {
         self.core.stop();
         let mut thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(thread) = thread.take() {
+        // (A waker of the application's may drop the last handle, on that very thread.)
+        let is_other = |thread: &JoinHandle<()>| thread.thread().id() != thread::current().id();
+        if let Some(thread) = thread.take().filter(is_other) {
             // A panic of the thread has been printed; there is nothing to add to it here.
             let _ = thread.join();
         }

@@ -57,6 +57,9 @@ use crate::{
     ServerKey, ServerUrl, StreamConfig,
 };
 
+/// Turns of one [`poll`](Endpoint::poll), of some hundred datagrams each.
+const TURNS_MAX: usize = 16;
+
 /// A socket with its sessions, driven by [`poll`](Self::poll). Nothing here waits or makes a thread, apart from the
 /// looking up of names and the building of policy tables.
 ///
@@ -131,12 +134,18 @@ impl Endpoint {
         self.key.map(|key| ServerUrl::new(host, port, key))
     }
 
-    /// Receives what is there, does what is due, sends what may leave. Call it at the beginning of a frame.
+    /// Receives what is there, does what is due, sends what may leave. Call it at the beginning of a frame. (Some thousands of datagrams at a time, so
+    /// that a flood does not keep a frame from ending.)
     ///
     /// # Errors
     /// When the socket is of no more use.
     pub fn poll(&mut self) -> io::Result<()> {
-        self.driver.turn().map(drop)
+        for _ in 0..TURNS_MAX {
+            if !self.driver.turn()?.has_more {
+                break;
+            }
+        }
+        Ok(())
     }
 
     /// Ends the tick: sends what [`send`](Self::send) has queued since the last [`poll`](Self::poll), without receiving. Call it at the end of
@@ -421,11 +430,9 @@ impl Endpoint {
 impl Drop for Endpoint {
     fn drop(&mut self) {
         let now = self.driver.now();
-        for &session in self.sessions.keys() {
-            let reason = "the endpoint is shutting down";
-            let endpoint = self.driver.endpoint_mut();
-            endpoint.close(now, session, CloseCode::SHUTDOWN, reason);
-        }
+        let reason = "the endpoint is shutting down";
+        let endpoint = self.driver.endpoint_mut();
+        endpoint.close_all(now, CloseCode::SHUTDOWN, reason);
         // Whom this does not reach finds out by the idle timeout.
         let _ = self.driver.send();
     }

@@ -59,6 +59,11 @@ struct Outcomes {
 }
 
 impl Inbox {
+    /// Whether no content waits for the application.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.arrived.is_empty()
+    }
+
     /// A message has arrived. `true` when the protocol is to keep further ones.
     pub(crate) fn push_message(&mut self, message: Message) -> bool {
         self.push(Arrived::Message(message))

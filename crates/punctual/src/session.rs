@@ -19,7 +19,8 @@ use crate::{
 /// A session with a peer: encrypted, with streams of messages in both directions.
 ///
 /// Clones are handles of the same session; [`Stream`]s are too. When the last is dropped the session is closed, and
-/// messages on their way are dropped; [`finish`](Self::finish) sees them delivered first.
+/// messages on their way are dropped; [`finish`](Self::finish) sees them delivered first. It lasts no longer than its
+/// [`Endpoint`](crate::Endpoint), of which a handle is to be kept.
 ///
 /// Up to 1,024 messages (1 MiB, or one larger message) wait here for the application to take them, about as many again in the
 /// protocol; beyond that the peer's packets are refused until there is room. [`Config::receive`](crate::Config::receive) says how

@@ -1,6 +1,6 @@
 //! A state that threads and tasks wait for: a lock, and a bell that rings when the state has changed.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use event_listener::{Event, Listener};
@@ -68,5 +68,52 @@ impl<T> Signal<T> {
                 }
             }
         }
+    }
+}
+
+/// What rings.
+trait Bell: Send + Sync {
+    fn ring(&self);
+}
+
+impl<T: Send> Bell for Signal<T> {
+    fn ring(&self) {
+        Self::ring(self);
+    }
+}
+
+impl std::fmt::Debug for Rings {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Rings").field(&self.0.len()).finish()
+    }
+}
+
+/// Bells to be rung once a lock is free: a waker is the application's, and may do what needs that lock.
+#[derive(Default)]
+pub(crate) struct Rings(Vec<Arc<dyn Bell>>);
+
+impl Rings {
+    /// Events of a session mostly follow each other: comparing with the last one spares nearly all double rings.
+    pub(crate) fn add<T: Send + 'static>(&mut self, signal: &Arc<Signal<T>>) {
+        let is_same =
+            |last: &Arc<dyn Bell>| std::ptr::addr_eq(Arc::as_ptr(last), Arc::as_ptr(signal));
+        if !self.0.last().is_some_and(is_same) {
+            self.0.push(Arc::clone(signal) as Arc<dyn Bell>);
+        }
+    }
+
+    pub(crate) fn append(&mut self, other: &mut Self) {
+        self.0.append(&mut other.0);
+    }
+
+    /// Rings them all, the latest first. One whose waker panics is not rung again.
+    pub(crate) fn ring(&mut self) {
+        while let Some(bell) = self.0.pop() {
+            bell.ring();
+        }
+    }
+
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 }

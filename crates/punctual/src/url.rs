@@ -25,10 +25,16 @@ pub struct ServerUrl {
 }
 
 impl ServerUrl {
-    /// The URL of a server at `host`: a name, or an IP address without brackets.
+    /// The URL of a server at `host`: a name, or an IP address, with or without brackets.
     #[must_use]
     pub fn new(host: impl Into<String>, port: u16, key: PublicKey) -> Self {
-        let host = host.into();
+        let mut host = host.into();
+        let bare = host
+            .strip_prefix('[')
+            .and_then(|rest| rest.strip_suffix(']'));
+        if let Some(bare) = bare {
+            host = bare.to_owned();
+        }
         Self { host, port, key }
     }
 
@@ -176,6 +182,8 @@ mod tests {
             let url = ServerUrl::new(host, 7777, key);
             assert_eq!(url.to_string().parse(), Ok(url));
         }
+        let in_brackets = ServerUrl::new("[::1]", 9, key);
+        assert_eq!(in_brackets, ServerUrl::new("::1", 9, key));
         let url = ServerUrl::new("::1", 9, key);
         let text = url.to_string();
         assert!(text.starts_with("punctual://[::1]:9#"), "{text}");

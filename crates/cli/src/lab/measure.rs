@@ -27,6 +27,7 @@ pub(super) struct Network {
 
 /// Runs the workload over the network, and prints and writes what came of it.
 pub(super) fn run(workload: &Workload, network: Network) -> Result<(), Failure> {
+    workload.check()?;
     let page = OutputFile::page_if(workload.report.as_ref())?;
     network.path.check().map_err(Failure::bad_input)?;
     let (deadline, origin) = workload.deadline(network.deadline, &network.path);

@@ -35,15 +35,18 @@ pub(crate) struct PathArgs {
     /// (exponential above a base; what recordings look like); SD in milliseconds.
     #[arg(long, value_name = "SHAPE", default_value = "fixed", value_parser = values::delay_shape)]
     delay: DelayShape,
-    /// Time over which a varying delay takes a new value; 0: every packet has its own, and most are reordered.
-    #[arg(long, value_name = "MS", default_value = "50", value_parser = values::millis)]
-    coherence_ms: Duration,
+    /// Time over which a varying delay takes a new value (default: 50); 0: every packet has its own, and most are reordered.
+    #[arg(long, value_name = "MS", value_parser = values::millis)]
+    coherence_ms: Option<Duration>,
     /// A built-in path instead of the numbers above: busy-hour, bursty-wifi, lte, starlink, transatlantic, pangolin-table2,
     /// thin-streams, dsl or clean.
     #[arg(long, value_name = "NAME",
         conflicts_with_all = ["rtt_ms", "split", "loss", "loss_back", "burst_ms", "delay", "coherence_ms"])]
     profile: Option<Profile>,
 }
+
+/// Time over which a varying delay takes a new value, unless it is said.
+const COHERENCE: Duration = Duration::from_millis(50);
 
 impl PathArgs {
     /// The path that is described.
@@ -59,13 +62,22 @@ impl PathArgs {
         self.profile.is_some()
     }
 
+    fn coherence(&self) -> Duration {
+        self.coherence_ms.unwrap_or(COHERENCE)
+    }
+
     fn spec(&self) -> Result<PathSpec, Failure> {
+        if self.coherence_ms.is_some() && matches!(self.delay, DelayShape::Fixed) {
+            return Err(Failure::bad_input(
+                "--coherence-ms is of a delay that varies: say with --delay how it does",
+            ));
+        }
         let (forward, backward) = self.split.apply(self.rtt_ms);
         let channel = |delay, loss| -> Result<ChannelSpec, Failure> {
             Ok(ChannelSpec {
                 delay: self.delay_model(delay)?,
                 variation: Variation {
-                    coherence: self.coherence_ms,
+                    coherence: self.coherence(),
                     slow: None,
                 },
                 loss: self.loss_model(loss),
@@ -135,7 +147,7 @@ impl PathArgs {
                     DelayShape::Normal(sd) => format!("normal:{}", millis(sd)),
                     DelayShape::Gamma(sd) => format!("gamma:{}", millis(sd)),
                 },
-                "coherence_ms": millis(self.coherence_ms),
+                "coherence_ms": millis(self.coherence()),
             }),
         };
         measure::fields(settings)

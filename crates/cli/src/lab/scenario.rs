@@ -380,14 +380,24 @@ fn sharing(result: &ScenarioResult) -> Vec<Vec<String>> {
             "CUBIC flows, Mbit/s each".to_owned(),
             mbit(of(|rivals| rivals.goodput_bits_per_s.mean)),
         ]);
-        rows.push(vec![
-            "a session's part of a CUBIC flow's".to_owned(),
-            format!("{:.3}", of(|rivals| rivals.session_to_rival)),
-        ]);
-        rows.push(vec![
-            "fairness of all flows (Jain)".to_owned(),
-            format!("{:.4}", of(|rivals| rivals.fairness_with_sessions)),
-        ]);
+        let is_compared = |run: &RunResult| {
+            run.rivals
+                .as_ref()
+                .is_some_and(|r| r.session_to_rival.is_some())
+        };
+        if result.runs.iter().all(is_compared) {
+            rows.push(vec![
+                "a session's part of a CUBIC flow's".to_owned(),
+                format!("{:.3}", of(|rivals| rivals.session_to_rival.unwrap_or(0.0))),
+            ]);
+            rows.push(vec![
+                "fairness of all flows (Jain)".to_owned(),
+                format!(
+                    "{:.4}",
+                    of(|rivals| rivals.fairness_with_sessions.unwrap_or(0.0))
+                ),
+            ]);
+        }
     }
     headed("what|mean over seeds", rows)
 }

@@ -22,7 +22,7 @@ pub(crate) struct Args {
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Print one JSON object: `rtt_ms`, `loss_forward`, `bound_ms`, `seed`, and `rows`, a list of {`shape`, `remedies`, `messages`,
-    /// `gaps_within_1_ms_share`, `undelayed_share`, `undelayed_share_95` {`low`, `high`}, `goal`, `difference_pp`, `latency_ms`
+    /// `gaps_within_1_ms_share`, `undelayed_share`, `undelayed_share_95` [low, high], `goal`, `difference_pp`, `latency_ms`
     /// {`p50`, `p95`, `p99`, `p99_5`, `p99_9`, `max`; null: never}, `recovery_overhead`, `packets_per_s`, `wire_bits_per_s`}.
     #[arg(long, help_heading = "Output")]
     json: bool,

@@ -8,6 +8,7 @@ use punctual_lab::simulate::SimulateOptions;
 use punctual_policy::PolicyKind;
 use punctual_proto::Promise;
 
+use crate::failure::Failure;
 use crate::values;
 
 /// The messages and the output.
@@ -118,6 +119,19 @@ impl Workload {
         path: &PathSpec,
     ) -> (Duration, &'static str) {
         deadline(self.deadline_ms, otherwise, path)
+    }
+
+    /// Refuses what would change nothing.
+    pub(super) fn check(&self) -> Result<(), Failure> {
+        let can_pool = |policy: &PolicyKind| {
+            matches!(policy, PolicyKind::Steered | PolicyKind::SteeredWithout(_))
+        };
+        if matches!(self.promise, PromiseArg::AllSessions) && !self.policy.iter().any(can_pool) {
+            return Err(Failure::bad_input(
+                "--promise all-sessions is kept by steered alone: play that policy, or leave it out",
+            ));
+        }
+        Ok(())
     }
 
     /// What to simulate.

@@ -91,18 +91,14 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
     let svg = OutputFile::page_if(args.svg.as_ref())?;
     let curves = solve_all(&args)?;
     let chart = chart(&curves);
-    if let Some(file) = svg {
-        file.write(&report::standalone_svg(&chart))?;
-    }
-    if let Some(file) = html {
-        file.write(&page(&curves, chart.clone()))?;
-    }
-    if args.json {
+    let printed = if args.json {
         output::print_json(&curves)
     } else {
         let width = terminal::width().map_or(78, |width| width.saturating_sub(8).min(78));
         output::print(&chart.text(width, 26))
-    }
+    };
+    let printed = output::then_write(printed, svg, || report::standalone_svg(&chart));
+    output::then_write(printed, html, || page(&curves, chart.clone()))
 }
 
 fn solve_all(args: &Args) -> Result<Curves, Failure> {

@@ -37,7 +37,7 @@ fn row(arm: &str, what: &str, unit: Unit, paper: Option<f64>, (here, here_95): H
     }
 }
 
-/// The mean over all groups, and its interval by drawing whole groups.
+/// The mean over all groups, no number where there is no value, and its interval by drawing whole groups.
 fn mean(groups: &[Sum]) -> Here {
     let over = |places: &mut dyn Iterator<Item = usize>| {
         let (mut sum, mut of) = (0.0, 0.0);
@@ -45,12 +45,17 @@ fn mean(groups: &[Sum]) -> Here {
             sum += groups[place].0;
             of += groups[place].1;
         }
-        if of == 0.0 { 0.0 } else { sum / of }
+        (sum, of)
     };
+    let (sum, of) = over(&mut (0..groups.len()));
+    if of == 0.0 {
+        return (f64::NAN, None);
+    }
     let interval = bootstrap(groups.len(), ROUNDS, 5, |drawn| {
-        over(&mut drawn.iter().copied())
+        let (sum, of) = over(&mut drawn.iter().copied());
+        if of == 0.0 { 0.0 } else { sum / of }
     });
-    (over(&mut (0..groups.len())), interval)
+    (sum / of, interval)
 }
 
 /// A group of values.

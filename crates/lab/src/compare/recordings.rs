@@ -43,6 +43,9 @@ impl Part {
 
     /// Of the recording in a file.
     fn of_file(file: &Path) -> Self {
+        // However the folder was named.
+        let whole = file.canonicalize();
+        let file = whole.as_deref().unwrap_or(file);
         if TUNED_ON.iter().any(|known| file.ends_with(known)) {
             Self::Tuning
         } else {

@@ -59,6 +59,8 @@ pub struct Task {
     pub deadline: Duration,
     /// Time from one message of a flow to the next.
     pub interval: Duration,
+    /// Messages leave when one of the sender's frames begins, so long after another; zero: at once.
+    pub frame: Duration,
     /// Messages in all; flows take turns.
     pub messages: u64,
     /// Largest UDP payload, in bytes.
@@ -164,7 +166,16 @@ fn instants(flows: &[Flow], turn: usize, task: &Task) -> impl Iterator<Item = u6
     let (count, first) = (flows.len() as u64, flows[turn].first.0);
     let interval = task.interval.as_nanos() as u64;
     let messages = (task.messages + count - 1 - turn as u64) / count;
-    (0..messages).map(move |message| first + message * interval)
+    let frame = task.frame;
+    (0..messages).map(move |message| in_frame(first + message * interval, frame))
+}
+
+/// When a message leaves that is due so many nanoseconds after the beginning, at which the first frame begins.
+pub(crate) fn in_frame(due_ns: u64, frame: Duration) -> u64 {
+    match frame.as_nanos() as u64 {
+        0 => due_ns,
+        frame_ns => due_ns.div_ceil(frame_ns) * frame_ns,
+    }
 }
 
 fn share(clusters: &[Cluster]) -> f64 {

@@ -23,6 +23,7 @@ fn network(f: impl Fn(&mut ChannelSpec)) -> PathSpec {
 /// Messages of one packet each 10 ms.
 fn task(deadline: Duration, messages: u64) -> Task {
     Task {
+        frame: Duration::ZERO,
         message_bytes: 1000,
         symbols: None,
         deadline,

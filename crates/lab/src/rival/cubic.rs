@@ -89,9 +89,12 @@ impl Cubic {
         self.epoch = None;
     }
 
-    /// Nothing was acknowledged for the time of RFC 6298.
-    pub fn on_timeout(&mut self) {
-        self.on_loss();
+    /// Nothing was acknowledged for the time of RFC 6298. What is lost again says nothing more of the network (RFC 5681 section 3.1).
+    pub fn on_timeout(&mut self, is_again: bool) {
+        if !is_again {
+            self.on_loss();
+        }
         self.window = 1.0;
+        self.epoch = None;
     }
 }

@@ -168,7 +168,7 @@ impl Sender {
         self.stats.timeouts += 1;
         self.backoff += 1;
         self.recovery_end = self.first + self.sent.len() as u64;
-        self.cubic.on_timeout();
+        self.cubic.on_timeout(self.backoff > 1);
         self.timeout_at = Some(now.after(self.timeout()));
     }
 

@@ -120,3 +120,17 @@ fn what_was_overtaken_by_three_is_sent_again_first() {
     let next = sender.poll_send(later).unwrap();
     assert_eq!((next.number, next.position), (10, 0));
 }
+
+/// A regression: each further timeout in a row cut the threshold again, and rivals came back slower than TCP does.
+#[test]
+fn timeouts_in_a_row_are_one_loss_event() {
+    let comes_back_to = |timeouts: u32| {
+        let mut cubic = Cubic::default();
+        (0..100).for_each(|_| cubic.on_acked(1.0, 1.0, 0.1));
+        (0..timeouts).for_each(|before| cubic.on_timeout(before > 0));
+        (0..50).for_each(|_| cubic.on_acked(2.0, 1.0, 0.1));
+        cubic.window()
+    };
+    assert!(comes_back_to(1) > 50.0);
+    assert_eq!(comes_back_to(1), comes_back_to(3));
+}

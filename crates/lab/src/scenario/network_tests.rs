@@ -404,3 +404,16 @@ fn streams_with_deadlines_have_floors() {
 fn play(scenario: &Scenario) -> ScenarioResult {
     run(scenario, [1], |_| {}).unwrap().result
 }
+
+/// A regression: where a client had given up and tried again, what it had left at the server counted for another, and the run panicked.
+#[test]
+fn sessions_begin_over_a_path_that_loses_a_third() {
+    let network = "rtt_ms = 100\nloss_forward = 0.3\nloss_backward = 0.3";
+    let text = LEAST.replace("rtt_ms = 100", network);
+    let text = format!("sessions = 200\nseconds = 3\n{text}");
+    for seed in 2..4 {
+        let mut scenario = parse(&text).unwrap();
+        scenario.seed = seed;
+        assert_eq!(play(&scenario).streams[0].sessions, 200);
+    }
+}

@@ -9,7 +9,7 @@ use super::summary::{LinkResult, RunResult};
 use super::venue::{Computed, Venue};
 use super::{Bottleneck, Scenario, ScenarioResult, StreamTally};
 use crate::stats::Latencies;
-use crate::world::LinkStats;
+use crate::world::LinkFigures;
 
 /// How far it has come.
 #[derive(Debug, Clone, Copy)]
@@ -225,16 +225,20 @@ impl Pool {
 /// The numbers of a link over so long.
 pub(super) fn link_result(
     spec: &Bottleneck,
-    stats: &LinkStats,
-    queue_mean: Duration,
+    figures: &LinkFigures,
     window: Duration,
 ) -> LinkResult {
-    let carried_bits_per_s = stats.bytes as f64 * 8.0 / window.as_secs_f64().max(1e-9);
+    let LinkFigures {
+        stats,
+        carried_bytes,
+        queue_mean,
+    } = figures;
+    let carried_bits_per_s = *carried_bytes as f64 * 8.0 / window.as_secs_f64().max(1e-9);
     LinkResult {
         rate_bits_per_s: spec.bits_per_second as f64,
         queue_bytes: spec.queue_bytes,
         packets: stats.packets,
-        bytes: stats.bytes,
+        bytes: *carried_bytes,
         carried_bits_per_s,
         utilisation: carried_bits_per_s / spec.bits_per_second as f64,
         packets_dropped: stats.dropped,

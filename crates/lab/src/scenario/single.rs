@@ -20,8 +20,8 @@ use punctual_proto::{
 use super::protocol::{send_options, stream_config, with_thin};
 use super::run::RunError;
 use super::summary::RunResult;
-use super::venue::Venue;
-use super::{Due, Fate, Pattern, Scenario, Schedule, StreamTally, Turn, stamp};
+use super::venue::{RivalFigures, Venue};
+use super::{Due, Fate, Pattern, ProtocolCounts, Scenario, Schedule, StreamTally, Turn, stamp};
 use crate::stats::Latencies;
 use crate::world::{Happening, HostId, Moment, Traffic};
 
@@ -136,8 +136,8 @@ impl Hunger {
 #[derive(Default)]
 struct Before {
     traffic: Traffic,
-    /// Bytes by rival.
-    rivals: Vec<u64>,
+    rivals: RivalFigures,
+    protocol: Vec<ProtocolCounts>,
 }
 
 impl<'a, V: Venue> Stage<'a, V> {
@@ -281,10 +281,12 @@ impl<'a, V: Venue> Stage<'a, V> {
     fn measure(&mut self) -> Result<(), RunError<V::Error>> {
         let mut measure = || {
             self.before.traffic = self.venue.traffic()?;
-            self.before.rivals = self.venue.rivals()?.delivered_bytes;
+            self.before.rivals = self.venue.rivals()?;
             self.venue.restart_link()
         };
-        measure().map_err(RunError::Venue)
+        measure().map_err(RunError::Venue)?;
+        self.before.protocol = self.protocol_counts();
+        Ok(())
     }
 
     fn send_next(&mut self) -> Result<(), RunError<V::Error>> {

@@ -83,14 +83,14 @@ pub struct LinkResult {
 pub struct RivalsResult {
     /// How many.
     pub flows: u32,
-    /// Bits of TCP payload that arrived in a second, by flow.
+    /// Bits of TCP payload that arrived in a second, by flow, while they were there.
     pub goodput_bits_per_s: MeanMinMax,
     /// Jain's index among them.
     pub fairness: f64,
-    /// Jain's index among them and the sessions.
-    pub fairness_with_sessions: f64,
-    /// The mean session's goodput, as a multiple of the mean rival's.
-    pub session_to_rival: f64,
+    /// Jain's index among them and the sessions; `None` where they were there for a part of the time only.
+    pub fairness_with_sessions: Option<f64>,
+    /// The mean session's goodput, as a multiple of the mean rival's; `None` as above.
+    pub session_to_rival: Option<f64>,
     /// Packets that they took for lost.
     pub packets_lost: u64,
     /// Their timeouts.

@@ -116,6 +116,22 @@ impl ProtocolCounts {
         self.encapsulation_bytes += other.encapsulation_bytes;
         self.message_bytes += other.message_bytes;
     }
+
+    /// Without those that were there before.
+    #[must_use]
+    pub fn since(&self, before: &Self) -> Self {
+        Self {
+            messages_promised: self
+                .messages_promised
+                .saturating_sub(before.messages_promised),
+            predicted_misses: (self.predicted_misses - before.predicted_misses).max(0.0),
+            source_symbols: self.source_symbols.saturating_sub(before.source_symbols),
+            symbols_sent: self.symbols_sent.saturating_sub(before.symbols_sent),
+            encapsulation_bytes: (self.encapsulation_bytes)
+                .saturating_sub(before.encapsulation_bytes),
+            message_bytes: self.message_bytes.saturating_sub(before.message_bytes),
+        }
+    }
 }
 
 /// Counts one stream in all its sessions.

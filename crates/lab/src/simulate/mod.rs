@@ -9,6 +9,7 @@ mod libraries;
 mod options;
 mod tally;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -117,6 +118,7 @@ struct Run<'a> {
     policies: Arc<Library>,
     world: World,
     server: HostId,
+    key: [u8; 32],
     /// The server's sessions in the order of their opening, and whose each is.
     sessions: Vec<SessionId>,
     clients: Vec<HostId>,
@@ -167,6 +169,7 @@ impl<'a> Run<'a> {
             policies,
             world,
             server,
+            key: key.public(),
             sessions: Vec::new(),
             clients: Vec::new(),
             tally: Tally::new(options),
@@ -184,16 +187,13 @@ impl<'a> Run<'a> {
         let per_session = self.options.interval.as_nanos() as u64;
         let send_options = self.options.send_options();
         let sessions = self.sessions.len() as u64;
+        self.tally.begin(sessions);
         for number in 0..self.options.messages {
             // Sessions take turns, evenly spread over the interval.
             let (round, turn) = (number / sessions, number % sessions);
-            let at = Moment(start.0 + round * per_session + turn * per_session / sessions);
-            let at = match self.options.frame.as_nanos() as u64 {
-                0 => at,
-                // What a frame makes leaves at its beginning: the server's are counted from the world's.
-                frame => Moment(at.0.div_ceil(frame) * frame),
-            };
-            self.run_until(at);
+            let due_ns = start.0 + round * per_session + turn * per_session / sessions;
+            // What a frame makes leaves at its beginning: the server's are counted from the world's.
+            self.run_until(Moment(genie::in_frame(due_ns, self.options.frame)));
             self.send(number, turn as usize, send_options);
             if number % PROGRESS_STEP == 0 && !go_on(number) {
                 return None;
@@ -228,14 +228,45 @@ impl<'a> Run<'a> {
         self.world.with_endpoint(self.server, ask).ok()
     }
 
-    /// Runs until every client is in, for as long as one may take; returns when and over which path each session will send.
+    /// Runs until every client is in, for as long as one may take, and who gives up tries again; returns when and over which path each session
+    /// will send.
     fn connect_all(&mut self) -> Result<Vec<Flow>, OptionsError> {
         let until = Moment::default().after(Duration::from_secs(60));
-        while self.sessions.len() < self.options.sessions as usize && self.world.now() < until {
+        let mut at_server: BTreeMap<HostId, SessionId> = BTreeMap::new();
+        while at_server.len() < self.options.sessions as usize && self.world.now() < until {
             let next = self.world.now().after(Duration::from_millis(50));
-            self.run_until(next);
+            let mut ended = Vec::new();
+            let server = self.server;
+            self.world.run(next, |world, happening| {
+                let Happening { host, session, .. } = happening;
+                match happening.event {
+                    Event::Connected { .. } if host == server => {
+                        let remote = world.endpoint(server).remote(session);
+                        if let Some(client) = remote.and_then(host_at) {
+                            at_server.insert(client, session);
+                        }
+                    }
+                    Event::Closed { .. } if host == server => {
+                        at_server.retain(|_, newest| *newest != session);
+                    }
+                    Event::Closed { .. } => {
+                        at_server.remove(&host);
+                        ended.push(host);
+                    }
+                    _ => {}
+                }
+            });
+            for client in ended {
+                self.world
+                    .connect(client, self.server, self.key)
+                    .expect("a session has ended there, and the key is a key");
+            }
+            if self.policies.is_wanting() {
+                self.policies.build_wanted();
+            }
         }
         // By session, so that the order does not depend on who came first under which policy.
+        self.sessions = at_server.into_values().collect();
         self.sessions.sort_unstable();
         if self.sessions.is_empty() {
             return Err(OptionsError::Unreachable);
@@ -255,7 +286,7 @@ impl<'a> Run<'a> {
     }
 
     fn run_until(&mut self, until: Moment) {
-        let (server, sessions, tally) = (self.server, &mut self.sessions, &mut self.tally);
+        let (server, tally) = (self.server, &mut self.tally);
         self.world.run(until, |world, happening| {
             let Happening {
                 at,
@@ -264,7 +295,6 @@ impl<'a> Run<'a> {
                 event,
             } = happening;
             match event {
-                Event::Connected { .. } if host == server => sessions.push(session),
                 Event::Outcome {
                     message, outcome, ..
                 } if host == server => tally.on_outcome(session, message, outcome),
@@ -289,5 +319,27 @@ impl<'a> Run<'a> {
             .world
             .send(self.server, session, &self.message, options);
         self.tally.on_sent(number, session, sent.ok(), lost);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::channel::{PathSpec, RttSplit};
+
+    /// A regression: a client that gave up did not try again, and what it left at the server counted as a session.
+    #[test]
+    fn who_gives_up_connecting_tries_again() {
+        let mut network = PathSpec::fixed("dark", Duration::from_millis(40), RttSplit::EVEN);
+        let dark = (Duration::ZERO, Duration::from_secs(6));
+        Arc::make_mut(&mut network.forward).blackouts.push(dark);
+        let options = SimulateOptions {
+            sessions: 3,
+            messages: 300,
+            interval: Duration::from_millis(50),
+            ..SimulateOptions::new(network, Duration::from_millis(100))
+        };
+        let summary = &simulate(&options, |_| {}).unwrap()[0].summary;
+        assert_eq!((summary.messages, summary.late_share), (300, 0.0));
     }
 }

@@ -107,6 +107,7 @@ impl SimulateOptions {
             symbols: self.symbols,
             deadline: self.deadline,
             interval: self.interval,
+            frame: self.frame,
             messages: self.messages,
             datagram_max: self.datagram_max,
         }

@@ -60,16 +60,22 @@ pub(super) struct Tally {
 impl Tally {
     pub(super) fn new(options: &SimulateOptions) -> Self {
         Self {
-            sessions: u64::from(options.sessions),
+            sessions: 0,
             deadline_us: options.deadline.as_micros() as u64,
             sent: 0,
             arrived: vec![0; options.messages.div_ceil(64) as usize],
             arrived_count: 0,
             twice: 0,
-            sent_in_time: vec![(0, 0); options.sessions as usize],
+            sent_in_time: Vec::new(),
             latencies: Latencies::default(),
             fates: options.keeps_fates.then(|| Fates::new(options.messages)),
         }
+    }
+
+    /// So many sessions take turns.
+    pub(super) fn begin(&mut self, sessions: u64) {
+        self.sessions = sessions;
+        self.sent_in_time = vec![(0, 0); sessions as usize];
     }
 
     /// `message` is None when it was refused; `lost` counts what its path has lost so far.

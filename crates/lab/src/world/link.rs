@@ -41,9 +41,9 @@ impl LinkSpec {
 /// What became of the packets that were given to a link.
 #[derive(Debug, Clone, Default)]
 pub struct LinkStats {
-    /// Packets carried.
+    /// Packets taken in.
     pub packets: u64,
-    /// Bytes carried, IP and UDP headers included.
+    /// Bytes taken in, IP and UDP headers included.
     pub bytes: u64,
     /// Packets that found the queue full.
     pub dropped: u64,
@@ -62,6 +62,8 @@ pub struct LinkStats {
 pub struct LinkFigures {
     /// The packets.
     pub stats: LinkStats,
+    /// Bytes that left it, IP and UDP headers included.
+    pub carried_bytes: u64,
     /// The queue's average over the time.
     pub queue_mean: Duration,
 }
@@ -75,6 +77,8 @@ pub struct Link {
     /// Up to when the queue is in `stats.area`.
     seen_ns: u64,
     since: Moment,
+    /// What waited then.
+    backlog_before_ns: u64,
 }
 
 /// A packet that a link carries.
@@ -91,6 +95,7 @@ impl Link {
             stats: LinkStats::default(),
             seen_ns: 0,
             since: Moment::default(),
+            backlog_before_ns: 0,
         }
     }
 
@@ -113,6 +118,7 @@ impl Link {
     pub fn restart_stats(&mut self, now: Moment) {
         self.stats = LinkStats::default();
         (self.seen_ns, self.since) = (now.0, now);
+        self.backlog_before_ns = self.queue.backlog_ns(now.0);
     }
 
     /// The queue's average over the time since the counts began.
@@ -126,15 +132,23 @@ impl Link {
     pub fn figures(&mut self, now: Moment) -> LinkFigures {
         LinkFigures {
             queue_mean: self.queue_mean(now),
+            carried_bytes: self.carried_bytes(now),
             stats: self.stats.clone(),
         }
+    }
+
+    /// Bytes that left since the counts began: also of what waited then, and nothing of what waits now.
+    fn carried_bytes(&self, now: Moment) -> u64 {
+        let waits_more_ns = self.queue.backlog_ns(now.0) as f64 - self.backlog_before_ns as f64;
+        let waits_more = waits_more_ns / 1e9 * self.spec.rate_bits_per_second as f64 / 8.0;
+        (self.stats.bytes as f64 - waits_more).max(0.0) as u64
     }
 
     /// The share of the rate that was used since the counts began.
     pub fn utilisation(&self, now: Moment) -> f64 {
         let possible =
             self.spec.rate_bits_per_second as f64 / 8.0 * now.since(self.since).as_secs_f64();
-        self.stats.bytes as f64 / possible
+        self.carried_bytes(now) as f64 / possible
     }
 
     /// A packet of `bytes` (headers included) comes; None when the queue is full.

@@ -19,6 +19,8 @@ use crate::clock::Clock;
 
 /// Messages of one receiving call, each a datagram or several that the kernel joined.
 const RECEIVE_MESSAGES: usize = 64;
+/// While the socket takes nothing, what is due is looked at so often, at most.
+const BLOCKED_LOOK: Duration = Duration::from_millis(1);
 /// How often the endpoint frees the buffers that it has not needed since the last time.
 const TRIM_EVERY: Duration = Duration::from_secs(2);
 
@@ -143,10 +145,11 @@ impl Carrier {
     /// When [`handle_timeout`](Self::handle_timeout) is due. Ask when [`collect`](Self::collect) has answered `false`.
     #[must_use]
     pub fn poll_timeout(&self, endpoint: &Endpoint) -> Option<Instant> {
-        match (endpoint.poll_timeout(), self.trims_at) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
-        }
+        let timeouts = [endpoint.poll_timeout(), self.trims_at];
+        let at = timeouts.into_iter().flatten().min()?;
+        // Who is to send is due until asked, which is in vain now.
+        let least = (self.is_blocked()).then(|| self.now() + BLOCKED_LOOK);
+        Some(least.map_or(at, |least| at.max(least)))
     }
 
     /// The time from now until `at`.

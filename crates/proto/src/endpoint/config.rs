@@ -8,7 +8,8 @@ use punctual_policy::Library;
 use crate::crypto::Aead;
 use crate::handshake::{ServerKey, TokenKey};
 use crate::limits::{
-    COOKIE_THRESHOLD, IDLE_TIMEOUT_MIN, KEEP_ALIVE_MIN, MTU_MAX, MTU_MIN, SESSIONS_MAX,
+    COOKIE_THRESHOLD, HANDSHAKE_TIMEOUT_MIN, IDLE_TIMEOUT_MIN, KEEP_ALIVE_MIN, MTU_MAX, MTU_MIN,
+    SESSIONS_MAX,
 };
 
 /// What makes an endpoint a server.
@@ -214,6 +215,10 @@ impl EndpointConfig {
                 self.keep_alive
                     .is_none_or(|interval| interval >= KEEP_ALIVE_MIN),
                 "keep_alive must be at least 10 ms",
+            ),
+            (
+                self.handshake_timeout >= HANDSHAKE_TIMEOUT_MIN,
+                "handshake_timeout must be at least 100 ms",
             ),
             (
                 !matches!(self.uplink, Uplink::BytesPerSecond(..10_000)),

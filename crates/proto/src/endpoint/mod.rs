@@ -445,6 +445,21 @@ impl Endpoint {
         });
     }
 
+    /// Ends all sessions now, those as well whose client has not been heard of since it was let in.
+    pub fn close_all(&mut self, now: Instant, code: CloseCode, reason: &str) {
+        let ids: Vec<ConnectionId> = self.table.ids().collect();
+        for id in ids {
+            self.close(now, SessionId(id), code, reason);
+        }
+    }
+
+    /// Forgets all sessions without a word: for who does not trust what it knows of them any more. Nothing of them is told, and whoever asks for one hears
+    /// that it is not there.
+    pub fn reset(&mut self) {
+        let seed = self.commons.entropy.array();
+        *self = Self::new(self.config.clone(), seed);
+    }
+
     /// Ends a session once all of its messages have an outcome; it accepts no more.
     pub fn finish(&mut self, now: Instant, session: SessionId, code: CloseCode, reason: &str) {
         if let Some((_, Slot::Connecting(_))) = self.table.get_mut(session.0) {

@@ -138,6 +138,12 @@ impl Table {
         self.entries.len()
     }
 
+    /// Of all that is not free.
+    pub(super) fn ids(&self) -> impl Iterator<Item = ConnectionId> {
+        let taken = |entry: &&Entry| !matches!(entry.slot, Slot::Free);
+        self.entries.iter().filter(taken).map(|entry| entry.id)
+    }
+
     pub(super) fn iter(&self) -> impl Iterator<Item = &Slot> {
         self.entries.iter().map(|entry| &entry.slot)
     }

@@ -53,7 +53,9 @@ impl Path {
     /// A loop of ours has taken in the answer late: the way there is told by the clocks, and the way back is taken to be as long as at the least.
     fn without_own_frame(&self, answer: &Answer) -> Duration {
         match (self.timer_lag, answer.took) {
-            (Lag::Polled(_), Some(took)) => took + self.rtt.min().saturating_sub(self.owd.min()),
+            (Lag::Polled { .. }, Some(took)) => {
+                took + self.rtt.min().saturating_sub(self.owd.min())
+            }
             _ => answer.after,
         }
     }

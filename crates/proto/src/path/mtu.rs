@@ -64,6 +64,12 @@ impl MtuSearch {
         }
     }
 
+    /// Of a path that follows another: what was cut for that one has to show that it passes here.
+    pub(crate) fn after_another(mut self) -> Self {
+        self.too_large = usize::from(MTU_MIN) + 1;
+        self
+    }
+
     /// The largest UDP payload that is known to pass, in bytes.
     pub(crate) fn current(&self) -> usize {
         usize::from(self.current)
@@ -99,7 +105,7 @@ impl MtuSearch {
         let ladder = LADDER
             .into_iter()
             .find(|&size| size > self.current && size <= self.max);
-        ladder.or_else(|| (self.max > self.current && self.max < LADDER[0]).then_some(self.max))
+        ladder.or_else(|| (self.max > self.current).then_some(self.max))
     }
 
     pub(crate) fn on_probe_sent(&mut self, number: u64, size: usize) {
@@ -220,6 +226,22 @@ mod tests {
         mtu.on_probe_sent(0, 1472);
         mtu.on_acked(0, Instant::ZERO);
         mtu
+    }
+
+    /// A regression: of a largest datagram between two steps the lower one was the last that was tried.
+    #[test]
+    fn the_largest_datagram_is_tried_as_well() {
+        for max in [1201, 1300, 1392, 1420, 1460, 1472] {
+            let mut mtu = MtuSearch::new(max);
+            let now = Instant::from_micros(5);
+            let mut number = 0;
+            while let Some(size) = mtu.poll_probe(now) {
+                mtu.on_probe_sent(number, size);
+                mtu.on_acked(number, now);
+                number += 1;
+            }
+            assert_eq!(mtu.current(), usize::from(max));
+        }
     }
 
     #[test]

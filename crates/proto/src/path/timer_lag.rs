@@ -13,6 +13,14 @@ const LATER: usize = 3;
 /// Timeouts before which a loop is taken to be late by a frame, sixty a second, at least, and a thread by a timer's granularity.
 const FEW: u16 = 32;
 const FRAME: Duration = Duration::from_micros(16_667);
+/// Timeouts by which a loop's usual frame is known. It is seen some time between the end of one and the end of the next, so nine of ten are late by
+/// nine tenths of a frame at most; and what is above that is no matter: where one look in twenty came a third of a second late, rounds that
+/// were taken to be as long ended before an answer could come.
+const RECENT: usize = 64;
+const RECENT_FEW: u16 = 8;
+const FRAME_OF_NINE_TENTHS: f32 = 1.11;
+/// What takes so many times as long is no frame.
+const HITCH: u32 = 3;
 /// What a packet that is due takes to leave.
 const LEAVING: Duration = Duration::from_micros(100);
 
@@ -23,6 +31,45 @@ pub(crate) struct TimerLag {
     before: Window,
     known: Duration,
     is_polled: bool,
+    recent: Recent,
+}
+
+/// The last timeouts of a loop.
+struct Recent {
+    us: [u32; RECENT],
+    count: u16,
+    frame: Duration,
+}
+
+impl Default for Recent {
+    fn default() -> Self {
+        Self {
+            us: [0; RECENT],
+            count: 0,
+            frame: FRAME,
+        }
+    }
+}
+
+impl Recent {
+    /// O(64).
+    fn record(&mut self, us: u32) {
+        self.us[usize::from(self.count) % RECENT] = us;
+        self.count = match self.count {
+            // Round and round.
+            u16::MAX => RECENT as u16,
+            count => count + 1,
+        };
+        if self.count < RECENT_FEW {
+            return;
+        }
+        let mut sorted = self.us;
+        let sorted = &mut sorted[..usize::from(self.count).min(RECENT)];
+        let rank = (sorted.len() - 1) * 9 / 10;
+        let (_, nine_tenths, _) = sorted.select_nth_unstable(rank);
+        let frame_us = *nine_tenths as f32 * FRAME_OF_NINE_TENTHS;
+        self.frame = Duration::from_micros(frame_us as u64);
+    }
 }
 
 /// The greatest of up to [`WINDOW`] timeouts.
@@ -38,8 +85,13 @@ struct Window {
 pub(crate) enum Lag {
     /// By a thread that waits for datagrams and for what is due: so much.
     Driven(Duration),
-    /// By a loop that looks once a frame: up to so much.
-    Polled(Duration),
+    /// By a loop that looks once a frame, which is usually so long: up to so much.
+    Polled {
+        /// All but the latest one in a hundred.
+        most: Duration,
+        /// From one look to the next.
+        frame: Duration,
+    },
 }
 
 impl Lag {
@@ -47,7 +99,7 @@ impl Lag {
     pub(crate) fn most(self) -> Duration {
         match self {
             Self::Driven(lag) => lag + LEAVING,
-            Self::Polled(frame) => frame,
+            Self::Polled { most, .. } => most,
         }
     }
 
@@ -56,7 +108,7 @@ impl Lag {
     pub(crate) fn after_rounds(self) -> Duration {
         match self {
             Self::Driven(_) => TIMER_GRANULARITY,
-            Self::Polled(_) => Duration::ZERO,
+            Self::Polled { .. } => Duration::ZERO,
         }
     }
 
@@ -65,7 +117,7 @@ impl Lag {
     pub(crate) fn of_round(self) -> Duration {
         match self {
             Self::Driven(_) => Duration::ZERO,
-            Self::Polled(frame) => frame / 2,
+            Self::Polled { frame, .. } => frame / 2,
         }
     }
 
@@ -73,7 +125,7 @@ impl Lag {
     pub(crate) fn before_end(self) -> Duration {
         match self {
             Self::Driven(_) => Duration::ZERO,
-            Self::Polled(frame) => frame,
+            Self::Polled { frame, .. } => frame,
         }
     }
 }
@@ -97,14 +149,31 @@ impl TimerLag {
         self.newest.count += 1;
         self.newest.insert(us);
         self.known = self.counted();
+        if self.is_polled {
+            self.recent.record(us);
+        }
     }
 
     /// By how much it is to be expected to be late.
     pub(crate) fn get(&self) -> Lag {
         if self.is_polled {
-            Lag::Polled(self.known)
+            Lag::Polled {
+                most: self.known,
+                frame: self.frame(),
+            }
         } else {
             Lag::Driven(self.known)
+        }
+    }
+
+    /// What one in a hundred is later than is the frame, and steady; unless some frames take much longer than is usual. (Usual lateness alone may say too
+    /// little: what is sent in step with frames is due in step with them.)
+    fn frame(&self) -> Duration {
+        let usual = self.recent.frame;
+        if self.known > usual.max(FRAME) * HITCH {
+            usual
+        } else {
+            self.known
         }
     }
 
@@ -158,6 +227,27 @@ mod tests {
         lag.record(us(33_000));
         assert_eq!(lag.get().most(), us(33_000));
         assert_eq!(lag.get().of_round(), us(16_500));
+        for number in 0..200 {
+            lag.record(us(number * 7919 % 33_333));
+        }
+        let half = lag.get().of_round();
+        assert!((us(14_000)..=us(16_667)).contains(&half), "{half:?}");
+    }
+
+    /// A regression: after a few hitches every round of a loop ended before its answer could come, for as long as they were remembered.
+    #[test]
+    fn hitches_make_no_frame_longer() {
+        let mut lag = TimerLag::new(true);
+        for number in 0..2000_u64 {
+            lag.record(us(match number % 20 {
+                0 => 300_000,
+                _ => number * 7919 % 16_667,
+            }));
+            let half = lag.get().of_round();
+            // (Where several are among the last 64.)
+            assert!(half < us(12_500), "{half:?}");
+        }
+        assert_eq!(lag.get().most(), us(300_000));
     }
 
     /// Goal: what leaves last is due a thread's lag before, and rounds are as long as the path makes them.

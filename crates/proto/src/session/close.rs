@@ -56,6 +56,9 @@ impl core::fmt::Display for CloseReason {
             Self::Local { code: CloseCode::TOO_LARGE } => {
                 f.write_str("closed by this side: the peer sent a larger message than it takes")
             }
+            Self::Local { code: CloseCode::SHUTDOWN } => {
+                f.write_str("closed by this side: its endpoint was closed, dropped, or failed")
+            }
             Self::Local { .. } => f.write_str("closed by this side"),
             Self::Peer { code, reason } if reason.is_empty() => write!(f, "closed by the peer (code {})", code.0),
             Self::Peer { code, reason } => write!(f, "closed by the peer: {reason} (code {})", code.0),
@@ -111,6 +114,8 @@ impl Session {
         shared: &mut Shared<'_>,
     ) {
         if matches!(self.state, State::Open) {
+            // Nothing can join what waits for the end of its tick.
+            self.flush();
             self.state = State::Finishing {
                 code,
                 reason: shorten(reason),

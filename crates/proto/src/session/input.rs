@@ -1,12 +1,13 @@
 //! A packet in: opened, then a line for each frame to the part that it concerns.
 
 use alloc::vec::Vec;
+use core::time::Duration;
 
 use super::{CloseCode, CloseReason, Event, Piece, Role, Session, Shared, State};
 use crate::endpoint::{Ecn, Route};
 use crate::limits::{ABANDONS_PER_PACKET, EVENTS_MAX, IDLE_TIMEOUT_MIN};
 use crate::message::{Head, Ready, Taken};
-use crate::path::{Path, Validation};
+use crate::path::{MtuSearch, Path, Validation};
 use crate::stream::{Arrived, StreamId, Verdict};
 use crate::time::Instant;
 use crate::wire::{DecodeError, Frame, Header, Order, Reader, Symbol};
@@ -410,6 +411,9 @@ impl Session {
             shared.experience,
         );
         self.path.congestion_marks = congestion_marks;
+        self.path.mtu = MtuSearch::new(self.path.mtu.max()).after_another();
+        self.liveness.losses_since = None;
+        self.liveness.latest_rtt = Duration::ZERO;
         if let Some(round_trip) = validation.round_trip(now) {
             self.path.rtt.record(round_trip);
         }

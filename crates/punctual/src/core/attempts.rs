@@ -13,7 +13,7 @@ use punctual_proto::{CloseCode, CloseReason, ConnectOptions, Endpoint, Instant, 
 
 use super::Mailbox;
 use crate::ConnectError;
-use crate::signal::Signal;
+use crate::signal::{Rings, Signal};
 
 /// Until the next address is tried beside those that have not answered.
 const STAGGER: Duration = Duration::from_millis(250);
@@ -35,6 +35,8 @@ pub(crate) struct Attempts {
     all: Vec<Attempt>,
     /// Sessions that were closed since another one of their attempt was first, or nobody waits any more. They may have opened meanwhile.
     beaten: Vec<SessionId>,
+    /// Their bells ring once the lock is free.
+    rings: Rings,
 }
 
 /// Whose a session is that has opened.
@@ -58,6 +60,8 @@ struct Attempt {
     /// Addresses that have been tried.
     tried: usize,
     running: Vec<SessionId>,
+    /// What a server has said.
+    refused: Option<CloseReason>,
 }
 
 impl Attempts {
@@ -77,6 +81,7 @@ impl Attempts {
             options,
             tried: 0,
             running: Vec::new(),
+            refused: None,
         });
         self.handle_timeout(now, endpoint);
     }
@@ -88,6 +93,11 @@ impl Attempts {
             let attempt = self.all.swap_remove(at);
             close_all(now, &attempt.running, endpoint, &mut self.beaten);
         }
+    }
+
+    /// Whom an answer has come to.
+    pub(crate) const fn rings(&mut self) -> &mut Rings {
+        &mut self.rings
     }
 
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
@@ -114,7 +124,7 @@ impl Attempts {
                 Ok(session) => attempt.running.push(session),
                 Err(error) => {
                     close_all(now, &attempt.running, endpoint, &mut self.beaten);
-                    attempt.finish(Err(error.into()));
+                    attempt.finish(Err(error.into()), &mut self.rings);
                     return false;
                 }
             }
@@ -156,23 +166,32 @@ impl Attempts {
         let attempt = &mut self.all[at];
         attempt.running.retain(|running| *running != id);
         attempt.next_at = now;
+        // What a server says tells more than that another address did not answer.
+        let why = match attempt.refused.take() {
+            Some(refused) if why == CloseReason::HandshakeTimeout => refused,
+            _ => why,
+        };
+        if matches!(why, CloseReason::Refused { .. }) {
+            attempt.refused = Some(why.clone());
+        }
         if attempt.running.is_empty() && attempt.addresses.is_empty() {
             let attempt = self.all.swap_remove(at);
             // Of several addresses another may have been reached.
             let remote = attempt.options.remote;
             let is_its = |refusal: &mut Refusal| attempt.tried == 1 && refusal.to == remote;
             let unsent = (why == CloseReason::HandshakeTimeout).then(|| refusal.take_if(is_its));
-            attempt.finish(Err(match unsent.flatten() {
+            let failed = match unsent.flatten() {
                 Some(Refusal { why: source, .. }) => ConnectError::Unsent { source },
                 None => ConnectError::Failed { why },
-            }));
+            };
+            attempt.finish(Err(failed), &mut self.rings);
         }
     }
 
     /// The endpoint is going: none of them will succeed.
     pub(crate) fn fail_all(&mut self) {
         for attempt in self.all.drain(..) {
-            attempt.finish(Err(ConnectError::EndpointClosed));
+            attempt.finish(Err(ConnectError::EndpointClosed), &mut self.rings);
         }
     }
 
@@ -183,9 +202,9 @@ impl Attempts {
 }
 
 impl Attempt {
-    fn finish(&self, result: Result<Opened, ConnectError>) {
+    fn finish(&self, result: Result<Opened, ConnectError>, rings: &mut Rings) {
         *self.answer.lock() = Some(result);
-        self.answer.ring();
+        rings.add(&self.answer);
     }
 }
 
@@ -268,5 +287,39 @@ mod tests {
         assert!(matches!(owners[..], [Owner::Attempt(_), Owner::Beaten]));
         assert_eq!(closed, 1);
         assert!(attempts.beaten.is_empty());
+    }
+    /// A regression: what a server had said was not told where another address did not answer after that.
+    #[test]
+    fn what_a_server_says_tells_more_than_silence_elsewhere() {
+        let policies = Arc::new(Library::new(PolicyKind::Retransmit));
+        let config = EndpointConfig::client(Arc::new(AwsLc), policies);
+        let mut client = Endpoint::new(config.build().expect("it is valid"), [2; 32]);
+        let addresses: [SocketAddr; 2] =
+            ["10.0.0.1:1", "10.0.0.2:1"].map(|text| text.parse().expect("an address"));
+        let (mut attempts, answer) = (Attempts::default(), Arc::new(Answer::default()));
+        let options = ConnectOptions {
+            remote: addresses[0],
+            server_key: ServerKey::from_private([3; 32]).public(),
+            token: None,
+        };
+        let mut now = Instant::from_micros(1_000_000);
+        attempts.begin(
+            now,
+            addresses.into(),
+            options,
+            Arc::clone(&answer),
+            &mut client,
+        );
+        now = now + STAGGER;
+        attempts.handle_timeout(now, &mut client);
+        let running = attempts.all[0].running.clone();
+        let why = CloseReason::Refused {
+            why: punctual_proto::wire::Refusal::Key,
+        };
+        attempts.on_failed(now, running[0], why.clone(), &mut None);
+        attempts.on_failed(now, running[1], CloseReason::HandshakeTimeout, &mut None);
+        let told = answer.lock().take();
+        assert!(matches!(told, Some(Err(ConnectError::Failed { why: told })) if told == why));
+        assert!(!attempts.rings.is_empty());
     }
 }

@@ -23,7 +23,7 @@ pub(crate) use state::{Arrival, Mailbox, State};
 pub(crate) use thread::run;
 
 use crate::measure::{Engine, Traces};
-use crate::signal::Signal;
+use crate::signal::{Rings, Signal};
 use crate::{EndpointError, MeasureRules, Receive};
 
 /// Sessions that wait for `accept`; more than this are turned away.
@@ -46,7 +46,7 @@ impl Accepts {
 /// The shared part of an endpoint.
 pub(crate) struct Core {
     state: Mutex<State>,
-    pub(crate) accepts: Signal<Accepts>,
+    pub(crate) accepts: Arc<Signal<Accepts>>,
     pub(crate) traces: Arc<Signal<Traces>>,
     clock: Clock,
     waker: Waker,
@@ -99,7 +99,7 @@ impl Core {
         let engine = Engine::new(measure, Arc::clone(&traces));
         let core = Self {
             state: Mutex::new(State::new(Endpoint::new(config, seed), receive, engine)),
-            accepts: Signal::default(),
+            accepts: Arc::default(),
             traces,
             clock,
             waker: poller.waker(),
@@ -133,13 +133,13 @@ impl Core {
     /// The application has taken what it had of a session: more is handed to it at once, by its own thread. (The driver thread has packets to do, and
     /// while one waits for the other, a fast sender's are refused.)
     pub(crate) fn hand_over_more(&self, session: SessionId) {
-        let mut rings = Vec::new();
+        let mut rings = Rings::default();
         let mut state = self.lock();
         state.endpoint.hold_messages(session, false);
         state.dispatch(self.now(), self);
         state.take_rings(&mut rings);
         drop(state);
-        thread::ring(&mut rings);
+        rings.ring();
         self.wake();
     }
 

@@ -15,7 +15,7 @@ use super::{ACCEPTS_MAX, Core};
 use crate::assembly::{Assembled, Assemblies, refusal};
 use crate::inbox::Inbox;
 use crate::measure::{Engine, Watched};
-use crate::signal::Signal;
+use crate::signal::{Rings, Signal};
 use crate::{ConnectError, MeasureOptions, MeasureRules, Message, Piece, Receive};
 
 /// What a session's handles and the driver thread share.
@@ -42,8 +42,8 @@ pub(crate) struct State {
     attempts: Attempts,
     /// Sessions that the application has a handle of, or may ask for.
     records: BTreeMap<SessionId, Record>,
-    /// Mailboxes that something was put into: their bells ring once the lock is free.
-    rings: Vec<Arc<Mailbox>>,
+    /// Whom something has happened to: their bells ring once the lock is free.
+    rings: Rings,
     receive: Receive,
     engine: Engine,
     /// What the kernel last would not send.
@@ -57,7 +57,7 @@ impl State {
             endpoint,
             attempts: Attempts::default(),
             records: BTreeMap::new(),
-            rings: Vec::new(),
+            rings: Rings::default(),
             receive,
             engine,
             refusal: None,
@@ -204,16 +204,16 @@ impl State {
                         let mut inbox = record.mailbox.lock();
                         inbox.push_outcome(stream, message, outcome);
                         drop(inbox);
-                        ring_later(&mut self.rings, &record.mailbox);
+                        self.rings.add(&record.mailbox);
                     }
                 }
                 Event::Writable => {
                     if let Some(record) = self.records.get(&id) {
                         record.mailbox.lock().on_writable();
-                        ring_later(&mut self.rings, &record.mailbox);
+                        self.rings.add(&record.mailbox);
                     }
                 }
-                Event::Closed { why } => self.on_closed(now, id, why),
+                Event::Closed { why } => self.on_closed(now, id, why, core),
                 _ => {}
             }
         }
@@ -234,7 +234,7 @@ impl State {
                     remote,
                     mailbox,
                 }));
-                answer.ring();
+                self.rings.add(&answer);
                 return;
             }
             Owner::Beaten => return,
@@ -255,7 +255,7 @@ impl State {
             mailbox,
         });
         drop(accepts);
-        core.accepts.ring();
+        self.rings.add(&core.accepts);
     }
 
     fn on_message(&mut self, id: SessionId, message: Message) {
@@ -264,7 +264,7 @@ impl State {
             return;
         };
         let is_full = record.mailbox.lock().push_message(message);
-        ring_later(&mut self.rings, &record.mailbox);
+        self.rings.add(&record.mailbox);
         if is_full {
             self.endpoint.hold_messages(id, true);
         }
@@ -276,7 +276,7 @@ impl State {
         };
         let Receive::Whole { bytes_max } = self.receive else {
             let is_full = record.mailbox.lock().push_piece(piece);
-            ring_later(&mut self.rings, &record.mailbox);
+            self.rings.add(&record.mailbox);
             if is_full {
                 self.endpoint.hold_messages(id, true);
             }
@@ -295,14 +295,22 @@ impl State {
         }
     }
 
-    fn on_closed(&mut self, now: Instant, id: SessionId, why: CloseReason) {
+    fn on_closed(&mut self, now: Instant, id: SessionId, why: CloseReason, core: &Core) {
         self.engine.on_closed(id, &self.endpoint);
         let stats = self.endpoint.session_stats(id);
         match self.records.remove(&id) {
             Some(record) => {
                 let stats_of = |stream| self.endpoint.stream_stats(id, stream);
-                record.mailbox.lock().on_closed(why, stats, stats_of);
-                ring_later(&mut self.rings, &record.mailbox);
+                let mut inbox = record.mailbox.lock();
+                inbox.on_closed(why, stats, stats_of);
+                let said_nothing = inbox.is_empty();
+                drop(inbox);
+                if said_nothing {
+                    // Who came and went without a word takes nobody's place.
+                    let mut accepts = core.accepts.lock();
+                    accepts.waiting.retain(|arrival| arrival.id != id);
+                }
+                self.rings.add(&record.mailbox);
             }
             None => (self.attempts).on_failed(now, id, why, &mut self.refusal),
         }
@@ -311,10 +319,7 @@ impl State {
     /// Ends every session. What waits for the application is put into its inbox, over the inbox's limits: nothing more follows.
     pub(super) fn close_all(&mut self, now: Instant, reason: &str) {
         self.attempts.fail_all();
-        let sessions: Vec<SessionId> = self.records.keys().copied().collect();
-        for id in sessions {
-            self.endpoint.close(now, id, CloseCode::SHUTDOWN, reason);
-        }
+        self.endpoint.close_all(now, CloseCode::SHUTDOWN, reason);
     }
 
     /// The protocol's state is not to be trusted any more: everybody who waits is told, and nothing more is asked of it.
@@ -325,18 +330,16 @@ impl State {
             let code = CloseCode::SHUTDOWN;
             let why = CloseReason::Local { code };
             record.mailbox.lock().on_closed(why, None, |_| None);
-            self.rings.push(record.mailbox);
+            self.rings.add(&record.mailbox);
         }
+        // Sessions of it are not there, and answer so.
+        self.endpoint.reset();
+        self.engine.abandon(&self.endpoint);
     }
 
-    pub(super) fn take_rings(&mut self, rings: &mut Vec<Arc<Mailbox>>) {
+    pub(super) fn take_rings(&mut self, rings: &mut Rings) {
         rings.append(&mut self.rings);
-    }
-}
-
-/// Events of a session mostly follow each other: comparing with the last one spares nearly all double rings.
-fn ring_later(rings: &mut Vec<Arc<Mailbox>>, mailbox: &Arc<Mailbox>) {
-    if rings.last().is_none_or(|last| !Arc::ptr_eq(last, mailbox)) {
-        rings.push(Arc::clone(mailbox));
+        rings.append(self.attempts.rings());
+        rings.append(self.engine.rings());
     }
 }

@@ -5,12 +5,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::thread;
 
-use super::{Core, Machinery, Mailbox};
+use super::{Core, Machinery};
+use crate::signal::Rings;
 
 /// Runs until the core is stopped, or the socket is of no more use. A panic (a bug here, or in a waker of the application) ends the thread as well:
 /// whoever waits for something of the endpoint is told before.
 pub(crate) fn run(core: &Core, mut machinery: Machinery) {
-    let mut rings = Vec::new();
+    let mut rings = Rings::default();
     let driven = caught(|| drive(core, &mut machinery, &mut rings));
     let (failure, panic) = match driven {
         Ok(outcome) => (outcome.err(), None),
@@ -34,7 +35,7 @@ pub(crate) fn run(core: &Core, mut machinery: Machinery) {
     core.traces.lock().ended = Some(failure);
     // Each of them is rung, whatever becomes of the ones before.
     while !rings.is_empty() {
-        let _ = caught(|| ring(&mut rings));
+        let _ = caught(|| rings.ring());
     }
     let _ = caught(|| core.accepts.ring());
     let _ = caught(|| core.traces.ring());
@@ -66,7 +67,7 @@ fn caught<R>(f: impl FnOnce() -> R) -> thread::Result<R> {
     catch_unwind(AssertUnwindSafe(f))
 }
 
-fn drive(core: &Core, machinery: &mut Machinery, rings: &mut Vec<Arc<Mailbox>>) -> io::Result<()> {
+fn drive(core: &Core, machinery: &mut Machinery, rings: &mut Rings) -> io::Result<()> {
     let Machinery {
         carrier,
         poller,
@@ -105,7 +106,7 @@ fn drive(core: &Core, machinery: &mut Machinery, rings: &mut Vec<Arc<Mailbox>>) 
             }
             state = core.lock();
         }
-        ring(rings);
+        rings.ring();
         punctual_net::tables::build_wanted(&core.policies);
         if is_readable && carrier.has_more() {
             continue;
@@ -116,11 +117,5 @@ fn drive(core: &Core, machinery: &mut Machinery, rings: &mut Vec<Arc<Mailbox>>) 
         }
         poller.wait(timeout.map(|at| carrier.until(at)))?;
         is_readable = poller.is_readable(*socket);
-    }
-}
-
-pub(super) fn ring(rings: &mut Vec<Arc<Mailbox>>) {
-    while let Some(mailbox) = rings.pop() {
-        mailbox.ring();
     }
 }

@@ -21,7 +21,7 @@ use super::prober::{Output, Prober};
 use super::report::{Copies, MeasureProgress, Measured};
 use super::responder::{Answer, Counts, Responder};
 use super::wire::{CONTROL, Down, PROBES, Probe, Terms, Up};
-use crate::signal::Signal;
+use crate::signal::{Rings, Signal};
 
 /// Until a message that the session had no room for is offered again.
 const AGAIN: Duration = Duration::from_millis(50);
@@ -99,6 +99,8 @@ pub(crate) struct Engine {
     again_at: Option<Instant>,
     traces: Arc<Signal<Traces>>,
     next_trace: u64,
+    /// Their bells ring once the lock is free.
+    rings: Rings,
 }
 
 impl Engine {
@@ -112,6 +114,7 @@ impl Engine {
             again_at: None,
             traces,
             next_trace: 0,
+            rings: Rings::default(),
         }
     }
 
@@ -304,7 +307,7 @@ impl Engine {
     pub(crate) fn on_closed(&mut self, session: SessionId, endpoint: &Endpoint) {
         if let Some(mut probing) = self.probers.remove(&session) {
             probing.prober.on_closed();
-            publish(&mut probing, session, endpoint);
+            publish(&mut probing, session, endpoint, &mut self.rings);
         }
         self.close_trace(session, endpoint);
         self.responders.remove(&session);
@@ -377,9 +380,21 @@ impl Engine {
         });
     }
 
-    fn hand_on(&self, part: TracePart) {
+    fn hand_on(&mut self, part: TracePart) {
         self.traces.lock().waiting.push_back(part);
-        self.traces.ring();
+        self.rings.add(&self.traces);
+    }
+
+    /// Whom something has happened to.
+    pub(crate) const fn rings(&mut self) -> &mut Rings {
+        &mut self.rings
+    }
+
+    /// All sessions are gone.
+    pub(crate) fn abandon(&mut self, endpoint: &Endpoint) {
+        while let Some((&session, _)) = self.probers.first_key_value() {
+            self.on_closed(session, endpoint);
+        }
     }
 
     /// Sends what the prober wants sent, and shows the application how far it is.
@@ -416,7 +431,7 @@ impl Engine {
                 }
             }
         }
-        publish(probing, session, endpoint);
+        publish(probing, session, endpoint, &mut self.rings);
         for message in controls {
             self.send_control(now, session, message, endpoint);
         }
@@ -482,12 +497,12 @@ fn copies_of(session: SessionId, endpoint: &Endpoint) -> Copies {
     }
 }
 
-fn publish(probing: &mut Probing, session: SessionId, endpoint: &Endpoint) {
+fn publish(probing: &mut Probing, session: SessionId, endpoint: &Endpoint, rings: &mut Rings) {
     let mut watched = probing.watched.lock();
     watched.progress = Some(probing.prober.progress());
     if let Some(result) = probing.prober.take_result(copies_of(session, endpoint)) {
         watched.result = Some(result);
     }
     drop(watched);
-    probing.watched.ring();
+    rings.add(&probing.watched);
 }

@@ -1,6 +1,10 @@
 //! Who gets in, who does not, and what they are told.
 
+use std::future::Future;
 use std::net::UdpSocket;
+use std::pin::pin;
+use std::sync::{Arc, mpsc};
+use std::task::{Context, Wake, Waker};
 use std::time::Duration;
 
 use futures_lite::future;
@@ -167,4 +171,29 @@ fn a_server_on_all_addresses_is_reached_at_each() {
         let session = client().connect_blocking(&url);
         assert!(session.is_ok(), "{all}: {session:?}");
     }
+}
+
+/// A regression: wakers of who waited for a client ran under the lock of the endpoint, and one that asked it something stopped it for good.
+#[test]
+fn a_waker_may_ask_the_endpoint_something() {
+    struct Asks(Endpoint, mpsc::Sender<usize>);
+    impl Wake for Asks {
+        fn wake(self: Arc<Self>) {
+            // Nobody may wait any more.
+            let _ = self.1.send(self.0.sessions());
+        }
+    }
+    let (server, url) = server(Config::default());
+    let (asked, answers) = mpsc::channel();
+    let waker = Waker::from(Arc::new(Asks(server.clone(), asked)));
+    let mut accept = pin!(server.accept());
+    assert!(
+        accept
+            .as_mut()
+            .poll(&mut Context::from_waker(&waker))
+            .is_pending()
+    );
+    let client = client();
+    let _session = client.connect_blocking(&url).unwrap();
+    assert_eq!(answers.recv_timeout(Duration::from_secs(10)), Ok(1));
 }

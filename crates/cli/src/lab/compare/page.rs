@@ -39,7 +39,7 @@ pub(super) fn html(comparison: &Comparison) -> String {
             "version": comparison.version,
             "seed": comparison.seed,
             "passed over": comparison.passed_over.join(", "),
-            "late": "arrived after the deadline, never, or refused; intervals of 95 % by resampling blocks of five seconds",
+            "late": "arrived after the deadline, never, or refused; intervals of 95 % by resampling blocks of five seconds, or of a twentieth of the run",
             "policies": meaning(comparison.rows.len()),
             "preventable": "late, but neither whatever is sent, nor, as the protocol says, through queues, delay or a path that is down",
         }),

@@ -62,7 +62,7 @@ pub(crate) struct Args {
     /// Repeats clients, fates and the instants of sending.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Print one JSON object: `reproductions`, a list of {`name`, `title`, `setup`, `rows` {`what`, `unit`, `paper`, `here`, `here_95`, `verdict`, `note`},
+    /// Print one JSON object: `is_complete` (nothing ended it early), `reproductions`, a list of {`name`, `title`, `setup`, `rows` {`what`, `unit`, `paper`, `here`, `here_95`, `verdict`, `note`},
     /// `remarks`, `charts`}; of list: `list`, of {`names`, `about`}.
     #[arg(long)]
     json: bool,
@@ -100,8 +100,16 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         json: args.json,
     };
     let mut reproductions = Reproductions::new(args.quick, args.seed);
+    let mut ended = Ok(());
     for one in chosen {
-        let results = one.run(&stage)?.into_iter();
+        let results = match one.run(&stage) {
+            Ok(results) => results.into_iter(),
+            // What took half an hour before it is not lost.
+            Err(why) => {
+                ended = Err(why);
+                break;
+            }
+        };
         let results: Vec<_> = results
             .filter(|result| wanted.contains(&result.name))
             .collect();
@@ -110,11 +118,16 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         }
         reproductions.results.extend(results);
     }
+    if ended.is_err() && reproductions.results.is_empty() {
+        return ended;
+    }
+    reproductions.is_whole = ended.is_ok();
     let printed = match args.json {
         true => output::print_json(&reproductions),
         false => output::print(&reproductions.summary()),
     };
-    output::then_write(printed, page, || show::html(&reproductions))
+    let told = output::then_write(printed, page, || show::html(&reproductions));
+    ended.and(told)
 }
 
 fn list() -> String {

@@ -17,6 +17,9 @@ pub(super) struct Reproductions {
     kernel: String,
     quick: bool,
     seed: u64,
+    /// Nothing ended it before all that was asked for had run.
+    #[serde(rename = "is_complete")]
+    pub(super) is_whole: bool,
     #[serde(rename = "reproductions")]
     pub(super) results: Vec<Reproduced>,
 }
@@ -29,6 +32,7 @@ impl Reproductions {
             kernel: networks::kernel(),
             quick,
             seed,
+            is_whole: true,
             results: Vec::new(),
         }
     }
@@ -41,8 +45,13 @@ impl Reproductions {
         };
         let (agree, differ) = (count(Verdict::Agrees), count(Verdict::Differs));
         format!(
-            "{agree} of {} numbers agree: within a tenth of the paper's, or their 95 % interval holds it, or as the paper's text says\n",
-            agree + differ
+            "{agree} of {} numbers agree: within a tenth of the paper's, or their 95 % interval holds it, or as the paper's text says\n{}",
+            agree + differ,
+            if self.is_whole {
+                ""
+            } else {
+                "Not all that was asked for has run\n"
+            }
         )
     }
 }

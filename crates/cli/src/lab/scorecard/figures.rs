@@ -144,7 +144,7 @@ impl Row {
             .flat_map(|(place, heat)| arm_rows(task, heat, plain, place > 0))
             .collect();
         let floors = (heats.first()).map_or_else(Floors::default, |heat| floors(arena, heat));
-        let errors = heats.iter().map(|heat| &heat.timing);
+        let errors = heats.iter().chain(plain).map(|heat| &heat.timing);
         let worst = errors.max_by(|a, b| a.error_ms_p99().total_cmp(&b.error_ms_p99()));
         let timing = worst.cloned().unwrap_or_default();
         Self {
@@ -264,6 +264,7 @@ fn floors(arena: &Arena, run: &ArenaRun) -> Floors {
         symbols: None,
         deadline: contest.task.deadline,
         interval: contest.task.interval,
+        frame: std::time::Duration::ZERO,
         messages: u64::from(contest.messages) * flows.len() as u64,
         datagram_max: arena.mtu - IP_UDP_HEADER,
     };

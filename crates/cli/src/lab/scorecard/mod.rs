@@ -117,6 +117,11 @@ const PLAIN_LENGTH: Duration = Duration::from_secs(8);
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     if args.arms.iter().any(|name| name == arms::HELP) {
+        if args.report.is_some() {
+            return Err(Failure::bad_input(
+                "--arms help writes no page: leave --report out",
+            ));
+        }
         return match args.json {
             true => output::print_json(&json!({ "arms": arms::list() })),
             false => output::print(&arms::list_text()),
@@ -131,7 +136,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         output::note(&sentence);
     }
     interrupt::watch();
-    let mut plain: BTreeMap<u16, Option<ArenaRun>> = BTreeMap::new();
+    let mut plain: BTreeMap<u16, Vec<ArenaRun>> = BTreeMap::new();
     let mut rows = Vec::new();
     for (place, network) in networks.iter().enumerate() {
         // Smaller packets have more headers, which are no recovery.
@@ -140,7 +145,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
             Entry::Vacant(unknown) => unknown.insert(play_plain(args, network.mtu)?),
         };
         let what = format!("{} ({} of {})", network.name, place + 1, networks.len());
-        rows.push(play(args, network, plain.as_slice(), &what)?);
+        rows.push(play(args, network, plain, &what)?);
     }
     let scorecard = Scorecard::new(args, rows);
     let printed = if args.json {
@@ -159,8 +164,8 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
 }
 
 /// What each arm sends where nothing is lost: what it sends beyond that elsewhere, in packets of the same size, is recovery. None when
-/// nobody needs it.
-fn play_plain(args: &Args, mtu: u16) -> Result<Option<ArenaRun>, Failure> {
+/// nobody needs it; as many at once as elsewhere.
+fn play_plain(args: &Args, mtu: u16) -> Result<Vec<ArenaRun>, Failure> {
     let names = arms::expanded(&args.arms);
     // Punctual counts its symbols itself.
     let others = names.iter().filter(|name| !arms::is_punctual(name));
@@ -169,17 +174,17 @@ fn play_plain(args: &Args, mtu: u16) -> Result<Option<ArenaRun>, Failure> {
         .collect();
     names.sort_unstable();
     names.dedup();
-    if names.is_empty() {
-        return Ok(None);
-    }
-    let arms = arms::by_names(&names)?;
     let path = PathSpec::fixed("plain", PLAIN_RTT, RttSplit::EVEN);
     let paths = vec![path; args.flows as usize];
     let mut arena = args.arena(paths, mtu, PLAIN_RTT * 2, PLAIN_RTT);
     let messages = PLAIN_LENGTH.as_secs_f64() / args.interval_ms.as_secs_f64();
     arena.contest.messages = arena.contest.messages.min((messages as u32).max(1));
     arena.contest.drain = PLAIN_RTT * 4;
-    watched(&arena, &arms, "without loss", args.json).map(Some)
+    let heats = names.chunks(args.at_once).map(|names| {
+        let arms = arms::by_names(names)?;
+        watched(&arena, &arms, "without loss", args.json)
+    });
+    heats.collect()
 }
 
 fn play(

@@ -221,8 +221,13 @@ impl Seen<'_> {
             count(again.map(|again| again.is_spurious))
         });
         let reports = kernel("TCPDSACKRecvSegs");
+        let found = match by_timer.0.is_nan() {
+            // Nothing was sent again: nothing is said of how.
+            true => Row::shown(what, Unit::Share, None, None),
+            false => Row::said(what, Unit::Share, 1.0 - by_timer.0, by_timer.0 < 0.5),
+        };
         vec![
-            Row::said(what, Unit::Share, 1.0 - by_timer.0, by_timer.0 < 0.5).with_note(counted),
+            found.with_note(counted),
             self.row("retransmissions that were needless", Unit::Share, None, needless)
                 .with_note(format!(
                     "as the receivers reported them (DSACK; the kernel counted {reports}); without SACK nobody can know"

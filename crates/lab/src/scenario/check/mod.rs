@@ -35,7 +35,8 @@ pub(super) fn scenario(raw: file::File, file: &Path) -> Result<Scenario, Problem
     )?;
     let sessions = whole(&top, "sessions", raw.sessions.unwrap_or(1), 1, SESSIONS_MAX)?;
     let settle = raw.settle_s.unwrap_or(0.0);
-    if !(0.0..seconds).contains(&settle) {
+    // The time of measuring is not to be lost in rounding.
+    if !(0.0..=seconds - 1e-3).contains(&settle) {
         let expected = format!("at least 0 and below the scenario's {seconds} seconds");
         return Err(top.range("settle_s", expected, settle));
     }

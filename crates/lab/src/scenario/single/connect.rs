@@ -33,9 +33,11 @@ impl<V: Venue> Stage<'_, V> {
         let until = self.venue.now().after(CONNECT);
         let first = clients[0].0.0;
         let mut connected = 0;
+        // Each client's newest session there.
+        let mut at_server: BTreeMap<u32, SessionId> = BTreeMap::new();
         while self.venue.now() < until
             && (connected < self.scenario.sessions
-                || self.server.by_session.len() < self.scenario.sessions as usize)
+                || at_server.len() < self.scenario.sessions as usize)
         {
             let next = self.venue.now().after(Duration::from_millis(50));
             while self.venue.step(next).map_err(RunError::Venue)? {}
@@ -51,26 +53,29 @@ impl<V: Venue> Stage<'_, V> {
                         let remote = self.venue.endpoint(host).remote(session);
                         let index = remote.and_then(|remote| by_address.get(&remote));
                         let index = *index.expect("nobody else is there");
-                        self.server.by_session.insert(session, index);
+                        at_server.insert(index, session);
                     }
                     Event::Connected { .. } => {
                         clients[(host.0 - first) as usize].2 = true;
                         connected += 1;
                     }
                     Event::Closed { .. } if host == self.server.host => {
-                        self.server.by_session.remove(&session);
+                        at_server.retain(|_, newest| *newest != session);
                     }
                     Event::Closed { .. } => {
                         let again = self.begin_session(host);
-                        let client = &mut clients[(host.0 - first) as usize];
+                        let index = host.0 - first;
+                        let client = &mut clients[index as usize];
                         connected -= u32::from(client.2);
                         (client.1, client.2) = (again, false);
+                        // What the server may have of it is of the session that is gone.
+                        at_server.remove(&index);
                     }
                     _ => {}
                 }
             }
         }
-        if (self.server.by_session.len() as u32).min(connected) < self.scenario.sessions {
+        if (at_server.len() as u32).min(connected) < self.scenario.sessions {
             return Err(RunError::Unreachable {
                 connected,
                 of: self.scenario.sessions,
@@ -80,16 +85,18 @@ impl<V: Venue> Stage<'_, V> {
         let clients = clients
             .into_iter()
             .map(|(client, session, _)| (client, session));
-        self.note_ends(clients.collect());
+        self.note_ends(clients.collect(), &at_server);
         Ok(())
     }
 
     /// Who sends, by session: clients come with their side's session.
-    fn note_ends(&mut self, clients: Vec<(HostId, SessionId)>) {
-        let by_session = self.server.by_session.iter();
-        let at_server: BTreeMap<u32, SessionId> = by_session
-            .map(|(session, index)| (*index, *session))
-            .collect();
+    fn note_ends(
+        &mut self,
+        clients: Vec<(HostId, SessionId)>,
+        at_server: &BTreeMap<u32, SessionId>,
+    ) {
+        let by_session = at_server.iter().map(|(index, session)| (*session, *index));
+        self.server.by_session = by_session.collect();
         self.ends = (0..)
             .zip(clients)
             .map(|(index, (client, at_client))| {

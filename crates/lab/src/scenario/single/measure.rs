@@ -29,7 +29,7 @@ impl<V: Venue> Stage<'_, V> {
         let link = self.venue.link().map_err(RunError::Venue)?;
         let link = link.zip(self.scenario.link).map(|(figures, spec)| {
             waits = figures.stats.waits.clone();
-            link_result(&spec, &figures.stats, figures.queue_mean, window)
+            link_result(&spec, &figures, window)
         });
         let rivals = self.venue.rivals().map_err(RunError::Venue)?;
         let result = RunResult {
@@ -40,24 +40,26 @@ impl<V: Venue> Stage<'_, V> {
             encapsulation_overhead: None,
             sessions_fairness: jain(&sessions),
             link,
-            rivals: self.rivals_result(&rivals, &sessions, seconds),
+            rivals: self.rivals_result(&rivals, &sessions),
             sessions_goodput_bits_per_s: MeanMinMax::of(&sessions),
         };
         self.measured = Some(Measured { result, waits });
         Ok(())
     }
 
-    fn rivals_result(
-        &self,
-        figures: &RivalFigures,
-        sessions: &[f64],
-        seconds: f64,
-    ) -> Option<RivalsResult> {
+    fn rivals_result(&self, figures: &RivalFigures, sessions: &[f64]) -> Option<RivalsResult> {
+        let rivals = self.scenario.rivals?;
         if figures.delivered_bytes.is_empty() {
             return None;
         }
+        let begins = rivals.start.max(self.scenario.settle);
+        let ends = rivals.stop.unwrap_or(self.scenario.duration);
+        let there = ends.min(self.scenario.duration).saturating_sub(begins);
+        let is_always_there = there + self.scenario.settle == self.scenario.duration;
+        let seconds = there.as_secs_f64().max(f64::MIN_POSITIVE);
+        let before = &self.before.rivals;
         let goodput: Vec<f64> = (figures.delivered_bytes.iter())
-            .zip(&self.before.rivals)
+            .zip(&before.delivered_bytes)
             .map(|(bytes, before)| (bytes - before) as f64 * 8.0 / seconds)
             .collect();
         let all: Vec<f64> = goodput.iter().chain(sessions).copied().collect();
@@ -65,12 +67,34 @@ impl<V: Venue> Stage<'_, V> {
         Some(RivalsResult {
             flows: goodput.len() as u32,
             fairness: jain(&goodput),
-            fairness_with_sessions: jain(&all),
-            session_to_rival: MeanMinMax::of(sessions).mean / mean.max(1.0),
+            fairness_with_sessions: is_always_there.then(|| jain(&all)),
+            session_to_rival: is_always_there
+                .then(|| MeanMinMax::of(sessions).mean / mean.max(1.0)),
             goodput_bits_per_s: MeanMinMax::of(&goodput),
-            packets_lost: figures.packets_lost,
-            timeouts: figures.timeouts,
+            packets_lost: figures.packets_lost.saturating_sub(before.packets_lost),
+            timeouts: figures.timeouts.saturating_sub(before.timeouts),
         })
+    }
+
+    /// What the protocol has counted so far: of each stream, and at last headers and content of whole sessions.
+    pub(super) fn protocol_counts(&self) -> Vec<ProtocolCounts> {
+        let mut counts = vec![ProtocolCounts::default(); self.tallies.len() + 1];
+        for end in &self.ends {
+            for (place, of_stream) in (0..).zip(&mut counts[..self.tallies.len()]) {
+                let stats = (self.venue).stream_stats(end.sender, end.session, StreamId(place));
+                if let Some(stats) = stats {
+                    of_stream.add(&ProtocolCounts::from(&stats));
+                }
+            }
+            if let Some(stats) = self.venue.session_stats(end.sender, end.session) {
+                counts[self.tallies.len()].add(&ProtocolCounts {
+                    encapsulation_bytes: stats.encapsulation_bytes,
+                    message_bytes: stats.message_bytes_sent,
+                    ..ProtocolCounts::default()
+                });
+            }
+        }
+        counts
     }
 
     /// The numbers of the run.
@@ -79,25 +103,16 @@ impl<V: Venue> Stage<'_, V> {
         for tally in &mut self.tallies {
             tally.find_limits(self.scenario, self.seed, fates);
         }
-        let (mut headers, mut payload) = (0, 0);
-        for end in &self.ends {
-            for (place, tally) in (0..).zip(&mut self.tallies) {
-                let stats = (self.venue).stream_stats(end.sender, end.session, StreamId(place));
-                if let Some(stats) = stats {
-                    tally.add_protocol(&ProtocolCounts::from(&stats));
-                }
-            }
-            if let Some(stats) = self.venue.session_stats(end.sender, end.session) {
-                headers += stats.encapsulation_bytes;
-                payload += stats.message_bytes_sent;
-            }
+        let counts = self.protocol_counts();
+        let counts = counts.iter().zip(&self.before.protocol);
+        let mut counts: Vec<_> = counts.map(|(now, before)| now.since(before)).collect();
+        let of_sessions = counts.pop().unwrap_or_default();
+        let (headers, payload) = (of_sessions.encapsulation_bytes, of_sessions.message_bytes);
+        for (tally, counts) in self.tallies.iter_mut().zip(counts) {
+            tally.add_protocol(&counts);
         }
         if let [only] = &mut self.tallies[..] {
-            only.add_protocol(&ProtocolCounts {
-                encapsulation_bytes: headers,
-                message_bytes: payload,
-                ..ProtocolCounts::default()
-            });
+            only.add_protocol(&of_sessions);
         }
         let measured = self.measured.expect("the scenario was played");
         let single = Single {

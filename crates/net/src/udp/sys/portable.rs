@@ -97,27 +97,47 @@ impl Portable {
         batch: &mut RecvBatch,
         tally: &mut SocketStats,
     ) -> io::Result<()> {
-        let (buffers, received) = batch.refill();
-        let count = buffers.len().min(BATCH_SIZE);
-        let mut buffers = buffers.map(|buffer| &mut buffer[..BUFFER_BYTES]);
-        let mut slices: [IoSliceMut<'_>; BATCH_SIZE] =
-            array::from_fn(|_| IoSliceMut::new(buffers.next().unwrap_or_default()));
+        let (mut buffers, received) = batch.refill();
+        // Some systems fill one buffer a call, however many there are.
+        loop {
+            let count = buffers.len().min(BATCH_SIZE);
+            let mut slices: [IoSliceMut<'_>; BATCH_SIZE] = array::from_fn(|_| {
+                let buffer = buffers.next().unwrap_or_default();
+                let len = buffer.len().min(BUFFER_BYTES);
+                IoSliceMut::new(&mut buffer[..len])
+            });
+            let filled = self.fill(socket, &mut slices[..count], received, tally)?;
+            if filled == 0 || filled < count {
+                return Ok(());
+            }
+        }
+    }
+
+    /// One call's messages, one a buffer; how many there were.
+    fn fill(
+        &self,
+        socket: &socket2::Socket,
+        buffers: &mut [IoSliceMut<'_>],
+        received: &mut Vec<incoming::Message>,
+        tally: &mut SocketStats,
+    ) -> io::Result<usize> {
+        if buffers.is_empty() {
+            return Ok(0);
+        }
         let mut metas = [RecvMeta::default(); BATCH_SIZE];
+        let metas = &mut metas[..buffers.len()];
         let messages = loop {
             tally.recv_syscalls += 1;
             let sock = UdpSockRef::from(socket);
-            match self
-                .state
-                .recv(sock, &mut slices[..count], &mut metas[..count])
-            {
+            match self.state.recv(sock, buffers, metas) {
                 Ok(messages) => break messages,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(0),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if !is_of_a_send(&error) => return Err(error),
                 Err(_) => {
                     tally.recv_errors += 1;
                     if tally.recv_errors == ERRORS_MAX {
-                        return Ok(());
+                        return Ok(0);
                     }
                 }
             }
@@ -137,7 +157,7 @@ impl Portable {
             tally.bytes_received += message.len as u64;
             received.push(message);
         }
-        Ok(())
+        Ok(messages)
     }
 
     /// Whether an own address is of use. (An IPv4 one on an IPv6 socket cannot be answered from on every system.)
@@ -178,8 +198,10 @@ fn is_of_a_send(error: &io::Error) -> bool {
     use io::ErrorKind::{
         ConnectionRefused, ConnectionReset, HostUnreachable, NetworkDown, NetworkUnreachable,
     };
+    /// WSAENETRESET, which Windows answers when the time of a datagram was exceeded.
+    const NETWORK_RESET: i32 = 10_052;
     matches!(
         error.kind(),
         ConnectionRefused | ConnectionReset | HostUnreachable | NetworkDown | NetworkUnreachable
-    )
+    ) || (cfg!(windows) && error.raw_os_error() == Some(NETWORK_RESET))
 }

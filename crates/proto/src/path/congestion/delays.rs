@@ -195,7 +195,7 @@ impl Delays {
     pub(super) fn record(&mut self, now: Instant, sample: &Sample) -> bool {
         let (size, bytes) = (u32::from(self.size), u32::from(sample.bytes));
         if bytes * 8 < size * 7 {
-            self.size -= self.size / 256;
+            self.size -= (self.size / 256).max(1);
             return false;
         }
         let us = micros(sample.took).max(1);

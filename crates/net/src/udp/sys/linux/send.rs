@@ -97,7 +97,7 @@ fn on_error(
     match code {
         libc::EAGAIN => return Remedy::Wait,
         libc::EINTR => return Remedy::Retry,
-        libc::EBADF | libc::ENOTSOCK | libc::EFAULT | libc::ENOMEM => {
+        libc::EBADF | libc::ENOTSOCK | libc::EFAULT => {
             return Remedy::GiveUp(error);
         }
         _ => {}
