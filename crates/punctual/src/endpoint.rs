@@ -104,7 +104,7 @@ impl Endpoint {
         self.owner.key.map(|key| ServerUrl::new(host, port, key))
     }
 
-    /// Waits for the next client. Up to 4,096 wait here; more are turned away.
+    /// Waits for the next client. Up to 4,096 wait here; more are turned away. Those that have left again without a message are not told of.
     ///
     /// # Errors
     /// When the endpoint is closed.
