@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use punctual::{Measured, MeasuredPacket, Way};
+use punctual::{MeasureEnd, Measured, MeasuredPacket, Way};
 use punctual_lab::stats::{Cluster, Interval, Latencies, LatencyMs, share_interval};
 use serde::Serialize;
 
@@ -156,8 +156,13 @@ impl Findings {
     fn meaning(&self) -> String {
         let mut text = String::new();
         if self.never_answered > 0 {
+            let until = if self.end == MeasureEnd::Complete.to_string() {
+                "after all repetitions"
+            } else {
+                "before the end"
+            };
             text += &format!(
-                "{} packets had no answer after all repetitions.\n",
+                "{} packets had no answer {until}.\n",
                 count(self.never_answered)
             );
         }

@@ -13,7 +13,7 @@
 //!
 //! `namespace.rs` makes and enters namespaces, `network.rs` is the pure part (which packet goes where, when), `forwarder.rs` the
 //! thread that moves packets, `process.rs` runs programs, `downloads.rs` has TCP flows to compete with, `files.rs` what is written
-//! down on request, `observer.rs` whoever else looks at packets, `packet.rs` reads headers, `timing.rs` says whether the machine kept
+//! down on request, `observer.rs` whoever else looks at packets, `onlookers.rs` both of a cable, `packet.rs` reads headers, `timing.rs` says whether the machine kept
 //! up, `precedence.rs` helps it to.
 
 mod downloads;

@@ -115,8 +115,11 @@ impl Session {
         self.each_before(number, Bursts::note_beyond);
     }
 
+    /// Whether this packet is one of the path's own that is surely lost. (What was under way on another one counts as lost, and says nothing of this one.)
     fn is_lost(&self, number: u64) -> bool {
-        (self.sent.get(number)).is_some_and(|packet| packet.state.is_surely_lost())
+        (self.sent.get(number)).is_some_and(|packet| {
+            packet.state.is_surely_lost() && packet.sent_at >= self.path.began
+        })
     }
 
     /// Calls `note` for each packet of the same flight beyond the one after this, where that one arrived: how long after it it was sent, and whether it was lost.
@@ -151,11 +154,9 @@ impl Session {
 
     /// Time since the packet before this one was sent, if that was lost.
     fn since_lost_before(&self, number: u64, sent_at: Instant) -> Option<Duration> {
-        let before = self.sent.get(number.checked_sub(1)?)?;
-        before
-            .state
-            .is_surely_lost()
-            .then(|| sent_at.since(before.sent_at))
+        let before = number.checked_sub(1)?;
+        let before_sent_at = self.sent.get(before)?.sent_at;
+        self.is_lost(before).then(|| sent_at.since(before_sent_at))
     }
 
     /// Takes a packet for lost, and its symbols with it. The blocks that they are of are added to `touched`.

@@ -227,6 +227,8 @@ impl Prober {
     /// When [`handle_timeout`](Self::handle_timeout) has something to do.
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
         let phase = match self.phase {
+            // Whose last flights the session did not take comes to its end at once.
+            Phase::Settling { .. } if self.flights.is_empty() => Some(Instant::ZERO),
             Phase::Asking { until } | Phase::Settling { until } | Phase::Uploading { until } => {
                 Some(until)
             }

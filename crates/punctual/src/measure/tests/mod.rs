@@ -311,6 +311,27 @@ fn probes_that_do_not_leave_are_taken_back() {
     assert_eq!((measured.packets.len(), measured.held), (0, 10));
 }
 
+/// A regression: where the session refused the last probes, nothing was waited for, for a minute.
+#[test]
+fn who_waits_for_nothing_comes_to_an_end() {
+    let now = Instant::from_micros(5);
+    let mut prober = Prober::new(now, options(1));
+    prober.handle_control(now, Down::Terms(terms()));
+    let mut at = now;
+    while !prober.is_over() {
+        while let Some(output) = prober.poll_output() {
+            if let Output::Probe(number) = output {
+                prober.on_held(number);
+            }
+        }
+        at = at.max(prober.poll_timeout().expect("it is not over"));
+        prober.handle_timeout(at);
+    }
+    assert!(at.since(now) <= Duration::from_secs(2), "{at:?}");
+    let measured = prober.take_result(Copies::default()).unwrap();
+    assert_eq!((measured.packets.len(), measured.held), (0, 5));
+}
+
 /// Goal: a client stops at what a trace may hold, and neither side's memory grows past its bounds.
 #[test]
 fn memory_is_bounded() {
