@@ -31,6 +31,22 @@ fn is_skipped(output: &Output) -> bool {
     is_skipped
 }
 
+/// Forty datagrams to the server at once.
+const FORTY: &str = "for i in {1..40}; do echo x > /dev/udp/10.0.0.1/9; done";
+
+/// What `lab run` tells of a line of bash on a network; None where it cannot be had here.
+fn told(network: &[&str], line: &str) -> Option<Value> {
+    let arguments = [
+        &["lab", "run", "--json"],
+        network,
+        &["--", "bash", "-c", line],
+    ]
+    .concat();
+    let output = output(&arguments);
+    let told = || serde_json::from_slice(&output.stdout).expect("one JSON object");
+    (!is_skipped(&output)).then(told)
+}
+
 #[test]
 fn a_program_runs_inside_and_its_exit_code_is_told() {
     let line = "ip -brief address; exit 7";
@@ -86,27 +102,13 @@ fn a_scenario_files_mtu_counts() {
 fn a_scenario_files_directions_are_kept() {
     let file = std::env::temp_dir().join(format!("punctual-way-{}.toml", std::process::id()));
     let name = file.to_str().expect("its name is plain");
-    let line = "for i in {1..40}; do echo x > /dev/udp/10.0.0.1/9; done";
-    let run = [
-        "lab",
-        "run",
-        "--network",
-        name,
-        "--json",
-        "--",
-        "bash",
-        "-c",
-        line,
-    ];
     for (direction, drops) in [("to_client", false), ("to_server", true)] {
         let text =
             format!("direction = '{direction}'\n[network]\nrtt_ms = 10\nloss_forward = 0.5\n");
         fs::write(&file, text).expect("there is room for it");
-        let output = output(&run);
-        if is_skipped(&output) {
+        let Some(said) = told(&["--network", name], FORTY) else {
             break;
-        }
-        let said: Value = serde_json::from_slice(&output.stdout).expect("one JSON object");
+        };
         let dropped = said["to_server"]["packets_dropped"].as_u64();
         assert_eq!(dropped > Some(0), drops, "{direction}: {said}");
     }
@@ -127,19 +129,7 @@ fn each_client_of_a_population_has_its_own_path() {
         fs::write(folder.join(name), text).expect("there is room for it");
     }
     let network = format!("population:{}", folder.display());
-    let line = "for i in {1..40}; do echo x > /dev/udp/10.0.0.1/9; done";
-    let begin = [
-        "lab",
-        "run",
-        "--clients",
-        "2",
-        "--json",
-        "--network",
-        &network,
-    ];
-    let output = output(&[&begin[..], &["--", "bash", "-c", line]].concat());
-    if !is_skipped(&output) {
-        let said: Value = serde_json::from_slice(&output.stdout).expect("one JSON object");
+    if let Some(said) = told(&["--clients", "2", "--network", &network], FORTY) {
         assert_eq!(said["to_server"]["packets_dropped"], 40, "{said}");
     }
     fs::remove_dir_all(&folder).expect("it was written");
@@ -151,13 +141,13 @@ fn what_is_noted_survives_a_signal() {
     let folder = std::env::temp_dir().join(format!("punctual-notes-{}", std::process::id()));
     fs::create_dir_all(&folder).expect("there is room for it");
     let drops = folder.join("drops.csv");
-    let line = "for i in {1..40}; do echo x > /dev/udp/10.0.0.1/9; done; echo sent; sleep 60";
+    let line = format!("{FORTY}; echo sent; sleep 60");
     let mut lab = punctual();
     lab.args(["lab", "run", "--loss", "0.5", "--rtt-ms", "10", "--drops"])
         .arg(&drops);
     lab.arg("--pcap")
         .arg(&folder)
-        .args(["--", "bash", "-c", line]);
+        .args(["--", "bash", "-c", &line]);
     lab.stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut lab = lab.spawn().expect("the program was built for this test");
     let mut told = String::new();
@@ -192,19 +182,7 @@ fn a_scenario_files_link_counts() {
     fs::write(&file, text).expect("there is room for it");
     let name = file.to_str().expect("its name is plain");
     let line = "for i in {1..20}; do printf '%1000s' x > /dev/udp/10.0.0.1/9; done";
-    let output = output(&[
-        "lab",
-        "run",
-        "--network",
-        name,
-        "--json",
-        "--",
-        "bash",
-        "-c",
-        line,
-    ]);
-    if !is_skipped(&output) {
-        let said: Value = serde_json::from_slice(&output.stdout).expect("one JSON object");
+    if let Some(said) = told(&["--network", name], line) {
         assert!(
             said["packets_dropped_by_reason"]["link"].as_u64() >= Some(15),
             "{said}"

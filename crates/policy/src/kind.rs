@@ -28,6 +28,14 @@ pub enum PolicyKind {
     SteeredWithout(Part),
 }
 
+impl PolicyKind {
+    /// Whether misses have a price, which several streams and sessions can share.
+    #[must_use]
+    pub const fn has_price(self) -> bool {
+        matches!(self, Self::Steered | Self::SteeredWithout(_))
+    }
+}
+
 /// What sending as many repair symbols as there are source symbols is worth to `hairpin`, in misses: its hand-set multiplier.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ParityPrice(f32);

@@ -82,12 +82,6 @@ impl<T: Send> Bell for Signal<T> {
     }
 }
 
-impl std::fmt::Debug for Rings {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Rings").field(&self.0.len()).finish()
-    }
-}
-
 /// Bells to be rung once a lock is free: a waker is the application's, and may do what needs that lock.
 #[derive(Default)]
 pub(crate) struct Rings(Vec<Arc<dyn Bell>>);
@@ -115,5 +109,11 @@ impl Rings {
 
     pub(crate) const fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+}
+
+impl std::fmt::Debug for Rings {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Rings").field(&self.0.len()).finish()
     }
 }

@@ -39,7 +39,7 @@ pub(crate) struct PathArgs {
     #[arg(long, value_name = "MS", value_parser = values::millis)]
     coherence_ms: Option<Duration>,
     /// A built-in path instead of the numbers above: busy-hour, bursty-wifi, lte, starlink, transatlantic, pangolin-table2,
-    /// thin-streams, dsl or clean.
+    /// thin-streams, dsl or clean. (The messages take the way up of lte and dsl.)
     #[arg(long, value_name = "NAME",
         conflicts_with_all = ["rtt_ms", "split", "loss", "loss_back", "burst_ms", "delay", "coherence_ms"])]
     profile: Option<Profile>,

@@ -123,10 +123,8 @@ impl Workload {
 
     /// Refuses what would change nothing.
     pub(super) fn check(&self) -> Result<(), Failure> {
-        let can_pool = |policy: &PolicyKind| {
-            matches!(policy, PolicyKind::Steered | PolicyKind::SteeredWithout(_))
-        };
-        if matches!(self.promise, PromiseArg::AllSessions) && !self.policy.iter().any(can_pool) {
+        let is_pooled = matches!(self.promise, PromiseArg::AllSessions);
+        if is_pooled && !self.policy.iter().any(|policy| policy.has_price()) {
             return Err(Failure::bad_input(
                 "--promise all-sessions is kept by steered alone: play that policy, or leave it out",
             ));

@@ -73,10 +73,7 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
 }
 
 fn solved(policy: PolicyKind, problem: &Problem, solution: Solution) -> Solved {
-    let is_mixed = matches!(
-        policy,
-        PolicyKind::Exact | PolicyKind::Steered | PolicyKind::SteeredWithout(_)
-    );
+    let is_mixed = policy == PolicyKind::Exact || policy.has_price();
     let part = |Mixed { weight, actions }| Part { weight, actions };
     Solved {
         policy: policy.to_string(),

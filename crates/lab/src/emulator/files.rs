@@ -37,6 +37,16 @@ impl Timely {
             return Ok(());
         }
         self.flushed_at = Some(Instant::now());
+        self.flush()
+    }
+}
+
+impl Write for Timely {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
         self.file.flush()
     }
 }
@@ -101,13 +111,13 @@ impl DropLog {
     }
 
     fn write(&mut self, line: &str) -> Result<(), EmulatorError> {
-        (self.file.file.write_all(line.as_bytes()))
+        (self.file.write_all(line.as_bytes()))
             .and_then(|()| self.file.flush_if_due())
             .map_err(failed(&self.name))
     }
 
     pub(super) fn finish(&mut self) -> Result<(), EmulatorError> {
-        self.file.file.flush().map_err(failed(&self.name))
+        self.file.flush().map_err(failed(&self.name))
     }
 }
 
@@ -161,11 +171,11 @@ impl Shared {
 
 impl Write for Shared {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.lock().file.write(bytes)
+        self.lock().write(bytes)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.lock().file.flush()
+        self.lock().flush()
     }
 }
 

@@ -211,12 +211,13 @@ impl Network {
                 duplicate,
             } => {
                 counts.duplicated += u64::from(duplicate.is_some());
-                let mut verdict = Verdict::Taken;
+                let mut verdict = Verdict::Dropped(client, Dropped::Overflow);
                 for delay_us in std::iter::once(delay_us).chain(duplicate) {
                     let due_ns = sent_ns.saturating_add(delay_us.saturating_mul(1000));
-                    if !self.queue.push(due_ns, from, packet) {
+                    if self.queue.push(due_ns, from, packet) {
+                        verdict = Verdict::Taken;
+                    } else {
                         self.counts.overflowed += 1;
-                        verdict = Verdict::Dropped(client, Dropped::Overflow);
                     }
                 }
                 verdict

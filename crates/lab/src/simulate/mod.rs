@@ -235,8 +235,7 @@ impl<'a> Run<'a> {
         let mut at_server: BTreeMap<HostId, SessionId> = BTreeMap::new();
         while at_server.len() < self.options.sessions as usize && self.world.now() < until {
             let next = self.world.now().after(Duration::from_millis(50));
-            let mut ended = Vec::new();
-            let server = self.server;
+            let (server, mut ended) = (self.server, Vec::new());
             self.world.run(next, |world, happening| {
                 let Happening { host, session, .. } = happening;
                 match happening.event {
@@ -261,22 +260,18 @@ impl<'a> Run<'a> {
                     .connect(client, self.server, self.key)
                     .expect("a session has ended there, and the key is a key");
             }
-            if self.policies.is_wanting() {
-                self.policies.build_wanted();
-            }
+            self.build_wanted();
         }
-        // By session, so that the order does not depend on who came first under which policy.
-        self.sessions = at_server.into_values().collect();
-        self.sessions.sort_unstable();
-        if self.sessions.is_empty() {
+        if at_server.is_empty() {
             return Err(OptionsError::Unreachable);
         }
-        let server = self.world.endpoint(self.server);
-        let client_of = |session: &SessionId| {
-            let client = server.remote(*session).and_then(host_at);
-            client.unwrap_or(HostId(0))
-        };
-        self.clients = self.sessions.iter().map(client_of).collect();
+        // By session, so that the order does not depend on who came first under which policy.
+        let mut ends: Vec<_> = at_server
+            .into_iter()
+            .map(|(client, session)| (session, client))
+            .collect();
+        ends.sort_unstable();
+        (self.sessions, self.clients) = ends.into_iter().unzip();
         let paths: Vec<u32> = self.clients.iter().map(|client| client.0).collect();
         Ok(Flow::in_turn(
             &paths,
@@ -305,6 +300,10 @@ impl<'a> Run<'a> {
                 _ => {}
             }
         });
+        self.build_wanted();
+    }
+
+    fn build_wanted(&self) {
         if self.policies.is_wanting() {
             self.policies.build_wanted();
         }

@@ -118,8 +118,8 @@ pub(super) fn read(reader: impl BufRead) -> Result<Vec<Sample>, (u64, TraceError
     let interval_us = document.config.interval.map(|ns| ns / 1000);
     let mut samples: Vec<Sample> = Vec::with_capacity(document.round_trips.len());
     let mut first_ns = None;
-    let arrived = || (document.round_trips.iter()).filter(|trip| trip.lost == Lost::No);
-    let knows_ways = arrived().all(|trip| trip.ways_us().is_some());
+    let mut arrived = (document.round_trips.iter()).filter(|trip| trip.lost == Lost::No);
+    let knows_ways = arrived.all(|trip| trip.ways_us().is_some());
     for (i, trip) in document.round_trips.iter().enumerate() {
         let at_us = sent_us(trip, &mut first_ns)
             .or_else(|| (i as u64).checked_mul(interval_us?))

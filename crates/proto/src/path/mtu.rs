@@ -64,10 +64,9 @@ impl MtuSearch {
         }
     }
 
-    /// Of a path that follows another: what was cut for that one has to show that it passes here.
-    pub(crate) fn after_another(mut self) -> Self {
+    /// The path follows another: what was cut for that one has to show that it passes here.
+    pub(crate) fn follow_another(&mut self) {
         self.too_large = usize::from(MTU_MIN) + 1;
-        self
     }
 
     /// The largest UDP payload that is known to pass, in bytes.

@@ -32,13 +32,13 @@ pub(crate) struct TimerLag {
     known: Duration,
     is_polled: bool,
     recent: Recent,
+    frame: Duration,
 }
 
 /// The last timeouts of a loop.
 struct Recent {
     us: [u32; RECENT],
     count: u16,
-    frame: Duration,
 }
 
 impl Default for Recent {
@@ -46,13 +46,11 @@ impl Default for Recent {
         Self {
             us: [0; RECENT],
             count: 0,
-            frame: FRAME,
         }
     }
 }
 
 impl Recent {
-    /// O(64).
     fn record(&mut self, us: u32) {
         self.us[usize::from(self.count) % RECENT] = us;
         self.count = match self.count {
@@ -60,15 +58,19 @@ impl Recent {
             u16::MAX => RECENT as u16,
             count => count + 1,
         };
+    }
+
+    /// The usual frame. O(64).
+    fn frame(&self) -> Duration {
         if self.count < RECENT_FEW {
-            return;
+            return FRAME;
         }
         let mut sorted = self.us;
         let sorted = &mut sorted[..usize::from(self.count).min(RECENT)];
         let rank = (sorted.len() - 1) * 9 / 10;
         let (_, nine_tenths, _) = sorted.select_nth_unstable(rank);
         let frame_us = *nine_tenths as f32 * FRAME_OF_NINE_TENTHS;
-        self.frame = Duration::from_micros(frame_us as u64);
+        Duration::from_micros(frame_us as u64)
     }
 }
 
@@ -135,6 +137,7 @@ impl TimerLag {
     pub(crate) fn new(is_polled: bool) -> Self {
         Self {
             known: at_first(is_polled),
+            frame: at_first(is_polled),
             is_polled,
             ..Self::default()
         }
@@ -151,6 +154,7 @@ impl TimerLag {
         self.known = self.counted();
         if self.is_polled {
             self.recent.record(us);
+            self.frame = self.frame();
         }
     }
 
@@ -159,7 +163,7 @@ impl TimerLag {
         if self.is_polled {
             Lag::Polled {
                 most: self.known,
-                frame: self.frame(),
+                frame: self.frame,
             }
         } else {
             Lag::Driven(self.known)
@@ -169,8 +173,11 @@ impl TimerLag {
     /// What one in a hundred is later than is the frame, and steady; unless some frames take much longer than is usual. (Usual lateness alone may say too
     /// little: what is sent in step with frames is due in step with them.)
     fn frame(&self) -> Duration {
-        let usual = self.recent.frame;
-        if self.known > usual.max(FRAME) * HITCH {
+        if self.known <= FRAME * HITCH {
+            return self.known;
+        }
+        let usual = self.recent.frame();
+        if self.known > usual * HITCH {
             usual
         } else {
             self.known

@@ -7,7 +7,7 @@ use super::{CloseCode, CloseReason, Event, Piece, Role, Session, Shared, State};
 use crate::endpoint::{Ecn, Route};
 use crate::limits::{ABANDONS_PER_PACKET, EVENTS_MAX, IDLE_TIMEOUT_MIN};
 use crate::message::{Head, Ready, Taken};
-use crate::path::{MtuSearch, Path, Validation};
+use crate::path::{Path, Validation};
 use crate::stream::{Arrived, StreamId, Verdict};
 use crate::time::Instant;
 use crate::wire::{DecodeError, Frame, Header, Order, Reader, Symbol};
@@ -411,7 +411,7 @@ impl Session {
             shared.experience,
         );
         self.path.congestion_marks = congestion_marks;
-        self.path.mtu = MtuSearch::new(self.path.mtu.max()).after_another();
+        self.path.mtu.follow_another();
         self.liveness.losses_since = None;
         self.liveness.latest_rtt = Duration::ZERO;
         if let Some(round_trip) = validation.round_trip(now) {

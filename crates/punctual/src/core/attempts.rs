@@ -35,7 +35,7 @@ pub(crate) struct Attempts {
     all: Vec<Attempt>,
     /// Sessions that were closed since another one of their attempt was first, or nobody waits any more. They may have opened meanwhile.
     beaten: Vec<SessionId>,
-    /// Their bells ring once the lock is free.
+    /// Whom an answer has come to.
     rings: Rings,
 }
 
@@ -95,7 +95,7 @@ impl Attempts {
         }
     }
 
-    /// Whom an answer has come to.
+    /// To be rung once the lock is free.
     pub(crate) const fn rings(&mut self) -> &mut Rings {
         &mut self.rings
     }

@@ -99,7 +99,7 @@ pub(crate) struct Engine {
     again_at: Option<Instant>,
     traces: Arc<Signal<Traces>>,
     next_trace: u64,
-    /// Their bells ring once the lock is free.
+    /// Whom something has happened to.
     rings: Rings,
 }
 
@@ -385,7 +385,7 @@ impl Engine {
         self.rings.add(&self.traces);
     }
 
-    /// Whom something has happened to.
+    /// To be rung once the lock is free.
     pub(crate) const fn rings(&mut self) -> &mut Rings {
         &mut self.rings
     }

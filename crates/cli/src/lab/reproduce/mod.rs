@@ -121,7 +121,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     if ended.is_err() && reproductions.results.is_empty() {
         return ended;
     }
-    reproductions.is_whole = ended.is_ok();
+    reproductions.is_complete = ended.is_ok();
     let printed = match args.json {
         true => output::print_json(&reproductions),
         false => output::print(&reproductions.summary()),

@@ -18,8 +18,7 @@ pub(super) struct Reproductions {
     quick: bool,
     seed: u64,
     /// Nothing ended it before all that was asked for had run.
-    #[serde(rename = "is_complete")]
-    pub(super) is_whole: bool,
+    pub(super) is_complete: bool,
     #[serde(rename = "reproductions")]
     pub(super) results: Vec<Reproduced>,
 }
@@ -32,7 +31,7 @@ impl Reproductions {
             kernel: networks::kernel(),
             quick,
             seed,
-            is_whole: true,
+            is_complete: true,
             results: Vec::new(),
         }
     }
@@ -47,7 +46,7 @@ impl Reproductions {
         format!(
             "{agree} of {} numbers agree: within a tenth of the paper's, or their 95 % interval holds it, or as the paper's text says\n{}",
             agree + differ,
-            if self.is_whole {
+            if self.is_complete {
                 ""
             } else {
                 "Not all that was asked for has run\n"

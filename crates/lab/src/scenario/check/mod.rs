@@ -37,7 +37,8 @@ pub(super) fn scenario(raw: file::File, file: &Path) -> Result<Scenario, Problem
     let settle = raw.settle_s.unwrap_or(0.0);
     // The time of measuring is not to be lost in rounding.
     if !(0.0..=seconds - 1e-3).contains(&settle) {
-        let expected = format!("at least 0 and below the scenario's {seconds} seconds");
+        let expected =
+            format!("at least 0, and a millisecond below the scenario's {seconds} seconds");
         return Err(top.range("settle_s", expected, settle));
     }
     let direction = match raw.direction {
@@ -99,12 +100,10 @@ fn promise(
     raw: Option<file::Promise>,
     policy: PolicyKind,
 ) -> Result<Promise, Problem> {
-    match (raw, policy) {
-        (None | Some(file::Promise::EachStream), _) => Ok(Promise::EachStream),
-        (Some(file::Promise::AllSessions), PolicyKind::Steered | PolicyKind::SteeredWithout(_)) => {
-            Ok(Promise::AllSessions)
-        }
-        (Some(file::Promise::AllSessions), _) => Err(top.conflict(
+    match raw {
+        None | Some(file::Promise::EachStream) => Ok(Promise::EachStream),
+        Some(file::Promise::AllSessions) if policy.has_price() => Ok(Promise::AllSessions),
+        Some(file::Promise::AllSessions) => Err(top.conflict(
             "promise",
             "is shared by sessions only with `policy = 'steered'`",
         )),

@@ -49,14 +49,14 @@ impl<V: Venue> Stage<'_, V> {
 
     fn rivals_result(&self, figures: &RivalFigures, sessions: &[f64]) -> Option<RivalsResult> {
         let rivals = self.scenario.rivals?;
-        if figures.delivered_bytes.is_empty() {
-            return None;
-        }
         let begins = rivals.start.max(self.scenario.settle);
         let ends = rivals.stop.unwrap_or(self.scenario.duration);
         let there = ends.min(self.scenario.duration).saturating_sub(begins);
+        if there.is_zero() {
+            return None;
+        }
         let is_always_there = there + self.scenario.settle == self.scenario.duration;
-        let seconds = there.as_secs_f64().max(f64::MIN_POSITIVE);
+        let seconds = there.as_secs_f64();
         let before = &self.before.rivals;
         let goodput: Vec<f64> = (figures.delivered_bytes.iter())
             .zip(&before.delivered_bytes)

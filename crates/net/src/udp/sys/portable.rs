@@ -101,13 +101,15 @@ impl Portable {
         // Some systems fill one buffer a call, however many there are.
         loop {
             let count = buffers.len().min(BATCH_SIZE);
+            if count == 0 {
+                return Ok(());
+            }
             let mut slices: [IoSliceMut<'_>; BATCH_SIZE] = array::from_fn(|_| {
                 let buffer = buffers.next().unwrap_or_default();
                 let len = buffer.len().min(BUFFER_BYTES);
                 IoSliceMut::new(&mut buffer[..len])
             });
-            let filled = self.fill(socket, &mut slices[..count], received, tally)?;
-            if filled == 0 || filled < count {
+            if self.fill(socket, &mut slices[..count], received, tally)? < count {
                 return Ok(());
             }
         }
@@ -121,9 +123,6 @@ impl Portable {
         received: &mut Vec<incoming::Message>,
         tally: &mut SocketStats,
     ) -> io::Result<usize> {
-        if buffers.is_empty() {
-            return Ok(0);
-        }
         let mut metas = [RecvMeta::default(); BATCH_SIZE];
         let metas = &mut metas[..buffers.len()];
         let messages = loop {
