@@ -2,13 +2,12 @@
 
 use punctual_lab::world::LabAead;
 use punctual_proto::vectors::{
-    decode_accept_payload, decode_claims, decode_hello_payload, open_token, read_hello_datagram,
-    token_bytes,
+    decode_accept_payload, decode_claims, decode_hello_payload, open_token, token_bytes,
 };
 use punctual_proto::wire::{
     Ack, Frame, HandshakePacket, Header, Kind, Preamble, Reader, TAG_LEN, Writer, classify, expand,
 };
-use punctual_proto::{ConnectToken, ServerKey, TokenKey};
+use punctual_proto::{ConnectToken, TokenKey};
 
 /// All decoders of the protocol, on the same bytes.
 pub fn decode(data: &[u8]) {
@@ -23,12 +22,6 @@ pub fn decode(data: &[u8]) {
     let _ = decode_hello_payload(data);
     let _ = decode_accept_payload(data);
     varint(data);
-}
-
-/// A server's answer to a datagram.
-pub fn hello(data: &[u8]) {
-    let key = ServerKey::from_private([7; 32]);
-    let _ = read_hello_datagram(&LabAead, &key, Some(&TokenKey([8; 32])), data);
 }
 
 fn written(encode: impl FnOnce(&mut Writer<'_>)) -> Vec<u8> {

@@ -1,7 +1,7 @@
 //! What the fuzzer calls, as plain functions: they take bytes, and panic when something is wrong.
 //!
 //! - [`decode`]: every decoder of the protocol; what was read is written and read again, and must be equal.
-//! - [`hello`]: a server's answer to a datagram, Noise included (slow: a Diffie-Hellman a case).
+//! - [`hello`]: a server's answer to whatever a client's first message says, sealed as it should be: cookies, tokens, Noise (slow: some Diffie-Hellmans a case).
 //! - [`reassemble`]: symbols in any order, with losses and repetitions, against a model: every message arrives once.
 //! - [`trace`]: files of recorded networks.
 //! - [`session`]: whole sessions as operations over a hostile network; the interpreter is `punctual_lab::storm`.
@@ -14,9 +14,11 @@
 //! ```
 
 mod decode;
+mod hello;
 mod reassemble;
 
-pub use decode::{decode, hello};
+pub use decode::decode;
+pub use hello::hello;
 pub use reassemble::reassemble;
 
 /// A storm whose choices are `data`.

@@ -6,11 +6,11 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use punctual_lab::channel::PathSpec;
-use punctual_lab::world::World;
+use punctual_lab::world::{LabAead, World};
 use punctual_proto::wire::{ConnectionId, HandshakePacket, Hello};
 use punctual_proto::{
-    Cancel, CloseReason, ConnectOptions, Delivery, Ecn, Endpoint, Instant, MessageId, SendError,
-    SendOptions, StreamConfig, StreamError, StreamId, limits,
+    Cancel, CloseReason, ConnectOptions, Delivery, Ecn, Endpoint, Event, Instant, MessageId,
+    SendError, SendOptions, StreamConfig, StreamError, StreamId, TokenClaims, TokenKey, limits,
 };
 use support::{Duo, key, ms, path, server_config};
 
@@ -134,6 +134,152 @@ fn a_few_addresses_do_not_take_all_places() {
             let got_in = half_open(&mut server, now, honest, 100);
             assert_eq!(got_in, 100, "{taken:?}");
         }
+    }
+}
+
+fn somebody(number: u32) -> SocketAddr {
+    SocketAddr::from((
+        [10, (number >> 16) as u8, (number >> 8) as u8, number as u8],
+        1000,
+    ))
+}
+
+/// The answer to a datagram.
+fn answer(
+    server: &mut Endpoint,
+    now: Instant,
+    from: SocketAddr,
+    datagram: &[u8],
+) -> Option<Vec<u8>> {
+    server.handle_datagram(now, from, Ecn::NotEct, &mut datagram.to_vec());
+    let mut buffer = [0; 2048];
+    let len = server.poll_transmit(now, &mut buffer)?.len;
+    Some(buffer[..len].to_vec())
+}
+
+/// A regression: HELLOs that do not open leave nothing half-open, so that no cookie was ever asked for, and 5,300 a second from anywhere took a core.
+#[test]
+fn who_may_not_be_there_is_computed_for_seldom() {
+    let mut server = Endpoint::new(server_config(), [9; 32]);
+    for second in 1..=3 {
+        let now = Instant::from_micros(second * 1_000_000);
+        for number in 0..2_000 {
+            let hello = hello(number, &[0xa5; 96]);
+            answer(&mut server, now, somebody(number), &hello).expect("a refusal or a cookie");
+        }
+        let stats = server.stats();
+        assert_eq!(stats.handshakes, second * limits::HELLOS_UNASKED_MAX as u64);
+        assert_eq!(stats.handshakes + stats.retries, second * 2_000);
+    }
+    // Meanwhile one who means it gets in.
+    let now = Instant::from_micros(3_500_000);
+    assert_eq!(half_open(&mut server, now, somebody(77), 1), 1);
+}
+
+/// Goal: who can receive at an address spoils it for nobody else, with as much junk as it likes.
+#[test]
+fn junk_with_a_cookie_is_soon_left_alone() {
+    let mut config = server_config();
+    config.server.as_mut().expect("it is one").cookie_threshold = 0;
+    let mut server = Endpoint::new(config, [9; 32]);
+    let now = Instant::from_micros(1_000_000);
+    let junk = |server: &mut Endpoint, from, number| {
+        let asked = answer(server, now, from, &hello(number, &[0xa5; 96]));
+        let asked = asked.expect("a cookie is asked for");
+        let Ok(HandshakePacket::Retry(retry)) = HandshakePacket::decode(&asked) else {
+            panic!("{asked:?}");
+        };
+        let mut buffer = [0; 1400];
+        let packet = HandshakePacket::Hello(Hello {
+            source: ConnectionId(number),
+            cookie: retry.cookie,
+            noise: &[0xa5; 96],
+        });
+        let len = packet.encode(&mut buffer).unwrap();
+        answer(server, now, from, &buffer[..len])
+    };
+    for number in 0..1_000 {
+        let is_heard = junk(&mut server, somebody(1), number).is_some();
+        assert_eq!(is_heard, number < limits::HELLOS_FAILED_PER_ADDRESS as u32);
+    }
+    assert_eq!(half_open(&mut server, now, somebody(2), 1), 1);
+    for number in 10..1_000 {
+        for _ in 0..10 {
+            junk(&mut server, somebody(number), number);
+        }
+    }
+    let stats = server.stats();
+    assert_eq!(stats.handshakes, limits::HELLOS_FAILED_MAX as u64 + 1);
+    let now = Instant::from_micros(2_000_000);
+    assert_eq!(half_open(&mut server, now, somebody(1), 1), 1);
+}
+
+/// A regression: a server without room opened every HELLO before it said so.
+#[test]
+fn a_full_server_computes_nothing() {
+    let mut config = server_config();
+    config.sessions_max = 10;
+    let mut server = Endpoint::new(config, [9; 32]);
+    let now = Instant::from_nanos(1_000_000_000);
+    assert_eq!(half_open(&mut server, now, somebody(0), 20), 10);
+    assert_eq!(server.stats().handshakes, 10);
+    assert_eq!(server.stats().refusals, 10);
+}
+
+/// A regression: answers of a server whose IPv4 address was written as one of IPv6 were taken for somebody else's.
+#[test]
+fn a_mapped_address_connects() {
+    let mut server = Endpoint::new(server_config(), [9; 32]);
+    let mut client = Endpoint::new(support::client_config(), [1; 32]);
+    let now = Instant::from_nanos(1_000_000_000);
+    let options = ConnectOptions {
+        remote: "[::ffff:10.0.0.2]:1".parse().unwrap(),
+        server_key: key().public(),
+        token: None,
+    };
+    client.connect(now, &options).expect("there is room");
+    let mut buffer = [0; 2048];
+    let hello = client.poll_transmit(now, &mut buffer).expect("a HELLO");
+    let plain: SocketAddr = "10.0.0.2:1".parse().unwrap();
+    assert_eq!(hello.to, plain);
+    let accept = answer(&mut server, now, somebody(1), &buffer[..hello.len]);
+    client.handle_datagram(now, plain, Ecn::NotEct, &mut accept.expect("an ACCEPT"));
+    let connected = client.poll_event().expect("it is connected");
+    assert!(matches!(connected.1, Event::Connected { .. }));
+}
+
+/// A regression: the time by which tokens expire was taken once, and ran by a clock that stands still while a machine sleeps.
+#[test]
+fn tokens_expire_by_the_time_that_is_told() {
+    let token_key = TokenKey([8; 32]);
+    let claims = TokenClaims {
+        identity: b"anna".to_vec(),
+        expires_unix_s: 1_000_000,
+        servers: Vec::new(),
+        psk: [3; 32],
+    };
+    let token = claims.seal(&LabAead, &token_key, [4; 32]).unwrap();
+    let mut config = server_config();
+    config.server.as_mut().expect("it is one").token_key = Some(token_key);
+    let mut server = Endpoint::new(config, [9; 32]);
+    let options = ConnectOptions {
+        remote: "10.0.0.2:1".parse().unwrap(),
+        server_key: key().public(),
+        token: Some(token),
+    };
+    // The machine slept between these two, and the clock with it.
+    for (now_s, unix_s, is_admitted) in [(10, 999_900, true), (11, 1_000_100, false)] {
+        let now = Instant::from_micros(now_s * 1_000_000);
+        server.set_unix_time(now, unix_s);
+        let mut client = Endpoint::new(support::client_config(), [now_s as u8; 32]);
+        client.connect(now, &options).expect("there is room");
+        let mut buffer = [0; 2048];
+        let hello = client.poll_transmit(now, &mut buffer).expect("a HELLO");
+        let answer = answer(&mut server, now, somebody(1), &buffer[..hello.len]);
+        let answer = answer.expect("it is answered");
+        let accepted = HandshakePacket::decode(&answer);
+        let accepted = matches!(accepted, Ok(HandshakePacket::Accept(_)));
+        assert_eq!(accepted, is_admitted, "at {unix_s}");
     }
 }
 

@@ -1,6 +1,6 @@
 //! A monotonic clock as plain nanoseconds, the only notion of time that the protocol accepts.
 
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Nanoseconds since an epoch of its own, never going back. Copies share the epoch, so threads can compare readings.
 #[derive(Clone, Copy, Debug)]
@@ -32,6 +32,12 @@ impl Clock {
     pub fn until(&self, nanos: u64) -> Duration {
         Duration::from_nanos(nanos.saturating_sub(self.now_nanos()))
     }
+}
+
+/// Seconds since 1970; 0 for what lies before.
+pub fn unix_seconds(time: SystemTime) -> u64 {
+    time.duration_since(UNIX_EPOCH)
+        .map_or(0, |since| since.as_secs())
 }
 
 #[cfg(test)]

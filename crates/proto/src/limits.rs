@@ -79,6 +79,12 @@ pub const HALF_OPEN_PER_ADDRESS: usize = 16;
 pub const HALF_OPEN_PART_OF_FREE: usize = 3;
 /// Half-open handshakes from which on every newcomer must return a cookie first.
 pub const COOKIE_THRESHOLD: usize = 64;
+/// HELLOs of addresses that have not shown that they receive, which are opened in a second; the others must return a cookie first.
+pub const HELLOS_UNASKED_MAX: usize = 256;
+/// HELLOs of one IP address (IPv6: of all with the same first 64 bits) with a cookie that may fail in a second, before the others are left alone.
+pub const HELLOS_FAILED_PER_ADDRESS: usize = 32;
+/// .. of all addresses together.
+pub const HELLOS_FAILED_MAX: usize = 1024;
 /// How long a half-open handshake is kept.
 pub const HALF_OPEN_TIME: Duration = Duration::from_secs(5);
 /// How long a cookie is good for: between one and two of these.

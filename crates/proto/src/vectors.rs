@@ -12,16 +12,18 @@ use rand_core::{RngCore, SeedableRng};
 
 use crate::crypto::{Aead, Algorithm, OpenKeys, SealKeys, Secret, derive};
 use crate::handshake::{
-    Admission, ClientHandshake, ConnectToken, CookieJar, Entropy, Parameters, SealedToken,
-    ServerKey, TokenClaims, TokenError, TokenKey, read_accept_payload, read_hello,
-    read_hello_payload,
+    Admission, ClientHandshake, ConnectToken, CookieJar, Entropy, NO_PSK, Parameters, SealedToken,
+    ServerKey, TokenClaims, TokenError, TokenKey, builder, prologue, read_accept_payload,
+    read_hello, read_hello_payload,
 };
 use crate::message::{Block, Cut, Inbox, Ready, Taken};
 use crate::pool::Pool;
 use crate::schedule::{Entry, Item, NO_DEADLINE, Reach, Schedule, UNIT};
 use crate::stream::{Arrived, Incoming, StreamId, Verdict};
 use crate::time::Instant;
-use crate::wire::{ConnectionId, HandshakePacket, Header, Order, Refusal, Retry, Symbol, Writer};
+use crate::wire::{
+    ConnectionId, HandshakePacket, Header, Hello, Order, Refusal, Retry, Symbol, Writer,
+};
 
 /// What HKDF makes of a traffic secret.
 pub struct PacketKeys {
@@ -228,26 +230,31 @@ fn ephemeral(seed: [u8; 32]) -> [u8; 32] {
     key
 }
 
-/// A server's answer to a datagram that claims to be a HELLO, short of the ACCEPT.
-///
-/// # Errors
-/// What the server refuses with.
-pub fn read_hello_datagram(
-    aead: &dyn Aead,
-    key: &ServerKey,
-    token_key: Option<&TokenKey>,
-    datagram: &[u8],
-) -> Result<(), Refusal> {
-    let Ok(HandshakePacket::Hello(hello)) = HandshakePacket::decode(datagram) else {
-        return Err(Refusal::Version);
+/// A HELLO whose Noise message holds this payload, whatever it is; `None` when it is too long.
+#[must_use]
+pub fn seal_hello(
+    server_public: &[u8; 32],
+    source: ConnectionId,
+    cookie: &[u8],
+    payload: &[u8],
+) -> Option<Vec<u8>> {
+    let prologue = prologue(source);
+    let mut noise = builder(&mut Entropy::from_seed([1; 32]))
+        .prologue(&prologue)
+        .and_then(|builder| builder.remote_public_key(server_public))
+        .and_then(|builder| builder.psk(2, &NO_PSK))
+        .and_then(snow::Builder::build_initiator)
+        .ok()?;
+    let mut message = [0; 1200];
+    let len = noise.write_message(payload, &mut message).ok()?;
+    let mut datagram = alloc::vec![0; 1200];
+    let hello = Hello {
+        source,
+        cookie,
+        noise: &message[..len],
     };
-    let admission = Admission {
-        aead,
-        key,
-        token_key,
-        now_unix_s: 0,
-    };
-    read_hello(&mut Entropy::from_seed([0; 32]), &admission, &hello).map(|_| ())
+    HandshakePacket::Hello(hello).encode(&mut datagram)?;
+    Some(datagram)
 }
 
 /// The payload of a HELLO: offered algorithms, datagram size, idle timeout in ms, sealed token.

@@ -1,7 +1,7 @@
 //! How an endpoint behaves.
 
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use punctual_net::crypto::AwsLc;
 use punctual_net::udp::SocketOptions;
@@ -10,7 +10,6 @@ use punctual_proto::{
     EndpointConfig, Promise, ServerConfig, ThinStreams, TokenKey, Uplink, limits,
 };
 
-use crate::key::unix_seconds;
 use crate::{MeasureRules, ServerKey};
 
 /// How an endpoint behaves. The defaults suit most games; each field says when to touch it.
@@ -122,8 +121,6 @@ impl Config {
         let server = key.map(|key| ServerConfig {
             token_key: self.token_key.clone(),
             cookie_threshold: self.cookie_threshold,
-            // Rounded up: a token ends up to a second early, never late.
-            epoch_unix_s: unix_seconds(SystemTime::now()) + 1,
             ..ServerConfig::new(key.0.clone())
         });
         EndpointConfig {

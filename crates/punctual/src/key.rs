@@ -1,9 +1,10 @@
 //! Keys and tokens: who a server is, and who may connect to it.
 
 use std::fmt;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime};
 
 use data_encoding::BASE64URL_NOPAD;
+use punctual_net::clock::unix_seconds;
 use punctual_net::crypto::AwsLc;
 use punctual_net::entropy::{self, EntropyError};
 use punctual_proto::{ConnectToken, TokenClaims, TokenError, TokenKey};
@@ -120,12 +121,6 @@ impl TokenIssuer {
         let sealed = claims.seal(&AwsLc, &self.key, salt);
         sealed.map_err(IssueError::Token)
     }
-}
-
-/// Seconds since 1970; 0 for what lies before.
-pub(crate) fn unix_seconds(time: SystemTime) -> u64 {
-    time.duration_since(UNIX_EPOCH)
-        .map_or(0, |since| since.as_secs())
 }
 
 /// Why a token could not be made.

@@ -5,6 +5,8 @@ use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
 use std::thread;
 
+use punctual_proto::canonical;
+
 use crate::core::Reach;
 use crate::signal::Signal;
 use crate::{ConnectError, ServerUrl};
@@ -23,7 +25,9 @@ pub(crate) fn addresses(
         host: host(),
         source,
     })?;
-    let reachable = found.filter(|address| reach.includes(address));
+    let reachable = found
+        .map(canonical)
+        .filter(|address| reach.includes(address));
     let addresses: VecDeque<_> = reachable.take(ADDRESSES_MAX).collect();
     if addresses.is_empty() {
         return Err(ConnectError::NoAddress { host: host() });

@@ -74,10 +74,14 @@ impl Host {
         }
     }
 
-    /// When it sees to what is due at a moment: after it has received what is there.
-    pub(super) fn wakes_for(&self, at: Moment) -> Moment {
-        let looks_at = self.looks_at(at);
-        Moment(looks_at.0 + u64::from(self.frame.is_some()))
+    /// When it sees next to what is due: a loop each time it looks, after it has received what is there.
+    pub(super) fn wakes_next(&self, now: Moment) -> Option<Moment> {
+        if self.frame.is_some() {
+            return Some(Moment(self.looks_at(now).0 + 1));
+        }
+        // A little late rather than a little early, which would make it spin.
+        let due = self.endpoint.poll_timeout()?;
+        Some(self.clock.world(due).max(Moment(now.0 + 1)))
     }
 
     /// When it looks at what happens at a moment.

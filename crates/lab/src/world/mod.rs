@@ -237,7 +237,10 @@ impl World {
 
     /// From now on the host looks at its network and its timers only so often, as a game's loop does once a frame: first at `phase`.
     pub fn set_frame(&mut self, host: HostId, every: Duration, phase: Duration) {
-        self.hosts[host.0 as usize].frame = (!every.is_zero()).then_some((every, phase));
+        let looks = &mut self.hosts[host.0 as usize];
+        looks.frame = (!every.is_zero()).then_some((every, phase));
+        looks.wakes_at = None;
+        self.mark(host);
     }
 
     fn add_host(&mut self, config: EndpointConfig, channels: Option<[Channel; 2]>) -> HostId {
@@ -477,11 +480,7 @@ impl World {
                     event,
                 });
             }
-            let wanted = host.endpoint.poll_timeout().map(|at| {
-                // A host is woken a little late rather than a little early, which would make it spin.
-                let at = host.clock.world(at).max(Moment(self.now.0 + 1));
-                host.wakes_for(at)
-            });
+            let wanted = host.wakes_next(self.now);
             if let Some(at) = wanted.filter(|at| host.wakes_at.is_none_or(|wakes| *at < wakes)) {
                 host.wakes_at = Some(at);
                 self.queue.push(at, Kind::Wake { host: id });

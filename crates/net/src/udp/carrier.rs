@@ -10,12 +10,12 @@
 
 use std::io;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use punctual_proto::{Endpoint, Instant, Route};
 
 use super::{Ecn, RecvBatch, Refusal, SendBatch, SendLimits, Socket};
-use crate::clock::Clock;
+use crate::clock::{Clock, unix_seconds};
 
 /// Messages of one receiving call, each a datagram or several that the kernel joined.
 const RECEIVE_MESSAGES: usize = 64;
@@ -23,6 +23,8 @@ const RECEIVE_MESSAGES: usize = 64;
 const BLOCKED_LOOK: Duration = Duration::from_millis(1);
 /// How often the endpoint frees the buffers that it has not needed since the last time.
 const TRIM_EVERY: Duration = Duration::from_secs(2);
+/// How often the endpoint is told the date.
+const DATE_EVERY: Duration = Duration::from_secs(1);
 
 /// A socket, and the batches of datagrams on their way to and from it.
 #[derive(Debug)]
@@ -34,6 +36,8 @@ pub struct Carrier {
     is_blocked: bool,
     /// When buffers are freed next; `None` while none are kept.
     trims_at: Option<Instant>,
+    /// When the endpoint is told the date next.
+    dates_at: Instant,
 }
 
 impl Carrier {
@@ -47,6 +51,7 @@ impl Carrier {
             outgoing: SendBatch::new(SendLimits::default()),
             is_blocked: false,
             trims_at: None,
+            dates_at: Instant::ZERO,
         }
     }
 
@@ -79,6 +84,11 @@ impl Carrier {
     /// Hands the datagrams of the last [`receive`](Self::receive) to the endpoint. Call it once for each of those.
     pub fn deliver(&mut self, endpoint: &mut Endpoint) {
         let now = self.now();
+        if now >= self.dates_at {
+            self.dates_at = now + DATE_EVERY;
+            // Rounded up: a token ends up to a second early, never late.
+            endpoint.set_unix_time(now, unix_seconds(SystemTime::now()) + 1);
+        }
         for datagram in self.incoming.datagrams() {
             let route = Route {
                 remote: datagram.from,
@@ -91,9 +101,7 @@ impl Carrier {
     /// Does what is due by the clock: the endpoint's timers, and now and then the freeing of buffers.
     pub fn handle_timeout(&mut self, endpoint: &mut Endpoint) {
         let now = self.now();
-        if endpoint.poll_timeout().is_some_and(|at| at <= now) {
-            endpoint.handle_timeout(now);
-        }
+        endpoint.handle_timeout(now);
         match self.trims_at {
             None if endpoint.holds_buffers() => self.trims_at = Some(now + TRIM_EVERY),
             Some(at) if at <= now => {

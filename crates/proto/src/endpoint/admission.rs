@@ -1,14 +1,15 @@
 //! Newcomers: what a HELLO costs, and how many may be half-way in at once.
 //!
 //! Nothing is kept for an address before it has sent a valid HELLO; what is kept then is bounded in all and for each address,
-//! and goes after five seconds. Once many are half-open, a cookie is asked for before anything is kept or computed. No answer
-//! is larger than the HELLO that it answers (1,200 bytes).
+//! and goes after five seconds. Once many are half-open, or many HELLOs were opened within a second, a cookie is asked for before anything is kept or
+//! computed. No answer is larger than the HELLO that it answers (1,200 bytes).
 
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 use core::net::{IpAddr, Ipv6Addr, SocketAddr};
 
+use super::effort::Effort;
 use super::routing::Slot;
 use super::{Ecn, Endpoint, Route, Transmit};
 use crate::handshake::{Admission, Parameters, read_hello};
@@ -50,6 +51,7 @@ pub(super) struct Admissions {
     /// In the order of their expiry.
     expiries: VecDeque<(Instant, ConnectionId)>,
     replies: VecDeque<(Route, Vec<u8>)>,
+    effort: Effort,
 }
 
 impl Admissions {
@@ -229,30 +231,46 @@ impl Endpoint {
             }
             return;
         }
-        if !self.is_welcome(now, route, hello) {
+        let is_validated = self
+            .cookies
+            .is_ours(now, route.remote, hello.source, hello.cookie);
+        if !self.is_welcome(now, route, hello, is_validated) {
             return;
         }
-        if let Err(why) = self.accept_hello(now, route, hello) {
+        let answer = self.accept_hello(now, route, hello);
+        let site = site(route.remote.ip());
+        self.admissions
+            .effort
+            .on_opened(site, is_validated, answer.is_err());
+        if let Err(why) = answer {
             self.refuse(route, hello.source, why);
         }
     }
 
     /// Whether anything may be spent on this HELLO; asks for a cookie or refuses otherwise.
-    fn is_welcome(&mut self, now: Instant, route: Route, hello: &Hello<'_>) -> bool {
+    fn is_welcome(
+        &mut self,
+        now: Instant,
+        route: Route,
+        hello: &Hello<'_>,
+        is_validated: bool,
+    ) -> bool {
         let from = route.remote;
         let Some(server) = &self.config.server else {
             return false;
         };
-        let open = self.admissions.half_open.len();
-        let of_address = self
-            .admissions
-            .per_address
-            .get(&site(from.ip()))
-            .copied()
-            .unwrap_or(0);
-        let is_validated = self.cookies.is_ours(now, from, hello.source, hello.cookie);
-        if !is_validated && (open >= server.cookie_threshold || of_address >= HALF_OPEN_PER_ADDRESS)
-        {
+        if self.table.is_full() {
+            self.refuse(route, hello.source, Refusal::Full);
+            return false;
+        }
+        let admissions = &mut self.admissions;
+        let (open, site) = (admissions.half_open.len(), site(from.ip()));
+        let of_address = admissions.per_address.get(&site).copied().unwrap_or(0);
+        admissions.effort.see(now);
+        let is_much = open >= server.cookie_threshold
+            || of_address >= HALF_OPEN_PER_ADDRESS
+            || admissions.effort.asks_for_cookies();
+        if !is_validated && is_much {
             let cookie = self.cookies.bake(now, from, hello.source);
             self.stats.retries += 1;
             self.admissions.reply(
@@ -262,6 +280,9 @@ impl Endpoint {
                     cookie: &cookie,
                 }),
             );
+            return false;
+        }
+        if is_validated && admissions.effort.is_tired_of(site) {
             return false;
         }
         let free = HALF_OPEN_MAX.saturating_sub(open);

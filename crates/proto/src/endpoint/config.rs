@@ -11,6 +11,7 @@ use crate::limits::{
     COOKIE_THRESHOLD, HANDSHAKE_TIMEOUT_MIN, IDLE_TIMEOUT_MIN, KEEP_ALIVE_MIN, MTU_MAX, MTU_MIN,
     SESSIONS_MAX,
 };
+use crate::session::{KEY_UPDATE_PACKETS, KEY_UPDATE_PACKETS_MAX};
 
 /// What makes an endpoint a server.
 #[derive(Clone, Debug)]
@@ -19,9 +20,10 @@ pub struct ServerConfig {
     pub key: ServerKey,
     /// Admits only clients with a token sealed under this key. `None` admits everybody.
     pub token_key: Option<TokenKey>,
-    /// Half-open handshakes from which on newcomers must return a cookie; 0 asks always. Costs a round trip.
+    /// Half-open handshakes from which on newcomers must return a cookie, as when [many](crate::limits::HELLOS_UNASKED_MAX) HELLOs come within a second; 0
+    /// asks always. Costs a round trip.
     pub cookie_threshold: usize,
-    /// Seconds since 1970 at the endpoint's epoch, for the expiry of tokens.
+    /// Seconds since 1970 at the endpoint's epoch, for the expiry of tokens; see [`Endpoint::set_unix_time`](crate::Endpoint::set_unix_time).
     pub epoch_unix_s: u64,
 }
 
@@ -118,8 +120,8 @@ pub struct EndpointConfig {
     pub thin_streams: ThinStreams,
     /// Whose share of messages is to be on time; each stream's by itself unless set. Only for a policy that is steered.
     pub promise: Promise,
-    /// Datagrams are received only when timeouts are handled, too, as by a game's loop that looks once a frame. `false` unless set: a driver is woken
-    /// by them.
+    /// Datagrams are received only when timeouts are handled, as by a game's loop that looks once a frame, and calls
+    /// [`handle_timeout`](crate::Endpoint::handle_timeout) at each look, whether something is due or not. `false` unless set: a driver is woken by datagrams.
     pub is_polled: bool,
 }
 
@@ -170,7 +172,7 @@ impl EndpointConfig {
             idle_timeout: Duration::from_secs(30),
             keep_alive: Some(Duration::from_secs(10)),
             handshake_timeout: Duration::from_secs(5),
-            key_update_packets: crate::session::KEY_UPDATE_PACKETS,
+            key_update_packets: KEY_UPDATE_PACKETS,
             uplink: Uplink::Unknown,
             thin_streams: ThinStreams::default(),
             promise: Promise::default(),
@@ -225,8 +227,8 @@ impl EndpointConfig {
                 "uplink must be at least 10,000 bytes a second",
             ),
             (
-                self.key_update_packets >= 1000,
-                "key_update_packets must be at least 1000",
+                (1000..=KEY_UPDATE_PACKETS_MAX).contains(&self.key_update_packets),
+                "key_update_packets must be 1,000 to 4,194,304",
             ),
         ];
         match checks.into_iter().find(|(is_fine, _)| !is_fine) {

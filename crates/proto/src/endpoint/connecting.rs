@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 use core::net::SocketAddr;
 use core::time::Duration;
 
-use super::{ConnectOptions, Ecn, EndpointConfig, Transmit};
+use super::{ConnectOptions, Ecn, EndpointConfig, Transmit, canonical};
 use crate::crypto::Algorithm;
 use crate::handshake::{ClientHandshake, Entropy, Parameters};
 use crate::session::CloseReason;
@@ -55,7 +55,8 @@ impl Connecting {
         .expect("any 32 bytes are a key of X25519, and tokens are within their bound");
         Box::new(Self {
             handshake,
-            remote: options.remote,
+            // As answers will come from it.
+            remote: canonical(options.remote),
             hello_at: now,
             next_hello: now,
             repeat: REPEAT,

@@ -8,6 +8,7 @@ mod admission;
 mod config;
 mod connecting;
 mod coordinator;
+mod effort;
 mod route;
 mod routing;
 mod streams;
@@ -34,7 +35,7 @@ use admission::Admissions;
 use connecting::Connecting;
 use coordinator::Coordinator;
 pub(crate) use coordinator::Pending;
-pub use route::Route;
+pub use route::{Route, canonical};
 use routing::{Slot, Table};
 use timers::TimerHeap;
 use trims::Trims;
@@ -166,7 +167,11 @@ impl Endpoint {
         let cookies = CookieJar::new(entropy.array());
         let commons = Commons::new(entropy, Pool::new(POOL_MAX), config.is_polled);
         Self {
-            table: Table::new(config.thread, config.sessions_max),
+            table: Table::new(
+                config.thread,
+                cookies.first_generation(),
+                config.sessions_max,
+            ),
             coordinator: Coordinator::new(config.uplink),
             config,
             commons,
@@ -200,6 +205,14 @@ impl Endpoint {
         self.table.fill(id, Slot::Connecting(connecting));
         self.after_change(id);
         Ok(SessionId(id))
+    }
+
+    /// Says what time it is for the expiry of tokens: `unix_s`, seconds since 1970. To be called every second or so, since the clock that `now` is of may stand
+    /// still while the machine sleeps, and the system's may be corrected. Nothing on a client.
+    pub fn set_unix_time(&mut self, now: Instant, unix_s: u64) {
+        if let Some(server) = &mut self.config.server {
+            server.epoch_unix_s = unix_s.saturating_sub(now.as_nanos() / 1_000_000_000);
+        }
     }
 
     /// Takes in a datagram. `route` is its sender's address, or a [`Route`] where the socket listens on several of this host's.
@@ -339,8 +352,9 @@ impl Endpoint {
         earliest(sessions, self.admissions.poll_timeout())
     }
 
-    /// Does what is due. Early calls are harmless.
+    /// Does what is due. Early calls are harmless. (Of an [endpoint that is polled](EndpointConfig::is_polled) they tell how often its loop looks.)
     pub fn handle_timeout(&mut self, now: Instant) {
+        self.commons.experience.timer_lag.look(now);
         for id in self.admissions.expire(now) {
             self.remove(id);
         }

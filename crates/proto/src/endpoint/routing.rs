@@ -33,6 +33,8 @@ pub(super) struct Entry {
 /// The slots.
 pub(super) struct Table {
     thread: u8,
+    /// Of each slot at first.
+    generation: u8,
     max: usize,
     entries: Vec<Entry>,
     /// Free slots, the longest free first, so that ids are used again late.
@@ -41,9 +43,11 @@ pub(super) struct Table {
 }
 
 impl Table {
-    pub(super) const fn new(thread: u8, max: usize) -> Self {
+    /// `generation`: that of each slot at first. Whoever cannot see packets does not know it, so that an id is less easily guessed.
+    pub(super) const fn new(thread: u8, generation: u8, max: usize) -> Self {
         Self {
             thread,
+            generation,
             max,
             entries: Vec::new(),
             free: alloc::collections::VecDeque::new(),
@@ -55,9 +59,13 @@ impl Table {
         self.len
     }
 
+    pub(super) const fn is_full(&self) -> bool {
+        self.len >= self.max
+    }
+
     /// A new id with an empty slot.
     pub(super) fn reserve(&mut self) -> Option<ConnectionId> {
-        if self.len >= self.max {
+        if self.is_full() {
             return None;
         }
         self.len += 1;
@@ -72,7 +80,7 @@ impl Table {
             return self.entries.get(index as usize).map(|entry| entry.id);
         }
         let index = self.entries.len() as u32;
-        let id = ConnectionId::from_parts(self.thread, 0, index);
+        let id = ConnectionId::from_parts(self.thread, self.generation, index);
         self.entries.push(Entry {
             id,
             slot: Slot::Free,
@@ -157,7 +165,7 @@ mod tests {
     /// A regression: a generation was left out each time, and an id came back after 128 sessions instead of 256.
     #[test]
     fn an_id_comes_back_after_all_generations() {
-        let mut table = Table::new(0, 1);
+        let mut table = Table::new(0, 200, 1);
         let mut ids = BTreeSet::new();
         for _ in 0..256 {
             let id = table.reserve().expect("it is free");

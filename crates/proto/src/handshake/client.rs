@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 
 use super::{ConnectToken, Entropy, NO_PSK, Parameters, builder, prologue};
 use crate::crypto::{Algorithm, Secret};
+use crate::limits::MTU_MAX;
 use crate::wire::{Accept, ConnectionId, HandshakePacket, Hello, Reader, Retry, Writer};
 
 /// Longest cookie that a client returns.
@@ -98,7 +99,7 @@ impl ClientHandshake {
 
     /// The server's answer. One that does not open was not from the server, and is as if it had not come.
     pub(crate) fn handle_accept(&mut self, accept: &Accept<'_>) -> Option<Established> {
-        let mut payload = [0; 128];
+        let mut payload = [0; MTU_MAX as usize];
         let len = self.noise.read_message(accept.noise, &mut payload).ok()?;
         let (peer, algorithm, parameters) = read_payload(&payload[..len])?;
         if self.offered & algorithm.bit() == 0 {

@@ -22,6 +22,12 @@ impl CookieJar {
         }
     }
 
+    /// A number that only this endpoint knows before it is seen.
+    pub(crate) fn first_generation(&self) -> u8 {
+        let [generation] = self.secret.expand(b"generation");
+        generation
+    }
+
     pub(crate) fn bake(
         &self,
         now: Instant,

@@ -27,7 +27,7 @@ pub(crate) use server::{Admission, read_hello};
 
 const PATTERN: &str = "Noise_NKpsk2_25519_ChaChaPoly_SHA256";
 /// Used where there is no token.
-const NO_PSK: [u8; 32] = [0; 32];
+pub(crate) const NO_PSK: [u8; 32] = [0; 32];
 
 /// A server's long-term key pair (X25519).
 #[derive(Clone)]
@@ -71,7 +71,7 @@ impl ServerKey {
     }
 }
 
-fn builder<'a>(entropy: &mut Entropy) -> snow::Builder<'a> {
+pub(crate) fn builder<'a>(entropy: &mut Entropy) -> snow::Builder<'a> {
     let params = PATTERN
         .parse()
         .expect("the pattern is a constant that snow knows");
@@ -79,7 +79,7 @@ fn builder<'a>(entropy: &mut Entropy) -> snow::Builder<'a> {
 }
 
 /// What both sides mix in besides the messages: nobody can pass one version or connection id off as another.
-fn prologue(source: crate::wire::ConnectionId) -> [u8; 16] {
+pub(crate) fn prologue(source: crate::wire::ConnectionId) -> [u8; 16] {
     let mut prologue = *b"punctual\0\0\0\0\0\0\0\0";
     prologue[8..12].copy_from_slice(&crate::wire::VERSION.to_be_bytes());
     prologue[12..].copy_from_slice(&source.0.to_be_bytes());

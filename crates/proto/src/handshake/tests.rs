@@ -8,7 +8,7 @@ use super::*;
 use crate::crypto::Algorithm;
 use crate::crypto::tests::TestAead;
 use crate::limits::TOKEN_MAX;
-use crate::wire::{ConnectionId, HandshakePacket, Refusal, Retry};
+use crate::wire::{ConnectionId, HandshakePacket, Refusal, Retry, Writer};
 
 const NOW: u64 = 1_000_000;
 const AEAD: TestAead = TestAead(Algorithm::ChaCha20Poly1305);
@@ -373,6 +373,40 @@ fn a_client_takes_few_cookies() {
     assert!(retry(b"its next, after the address changed"));
     assert!(retry(b"4"));
     assert!(!retry(b"5"), "nobody can keep the client busy");
+}
+
+/// A regression: what a later server says behind the fields of this version was refused from 129 bytes on.
+#[test]
+fn what_follows_in_an_accept_is_ignored() {
+    for more in [0, 100, 120, 1000] {
+        let key = ServerKey::from_private([3; 32]);
+        let mut client = client(key.public(), None, 1);
+        let hello = hello(&client);
+        let Ok(HandshakePacket::Hello(hello)) = HandshakePacket::decode(&hello) else {
+            panic!("it is a HELLO");
+        };
+        let mut noise = builder(&mut Entropy::from_seed([4; 32]))
+            .prologue(&prologue(hello.source))
+            .and_then(|builder| builder.local_private_key(&key.private))
+            .and_then(|builder| builder.psk(2, &NO_PSK))
+            .and_then(snow::Builder::build_responder)
+            .unwrap();
+        noise.read_message(hello.noise, &mut [0; 1200]).unwrap();
+        let mut payload = [0; 1100];
+        let mut writer = Writer::new(&mut payload);
+        writer.u32(77);
+        writer.u8(Algorithm::ChaCha20Poly1305.bit());
+        parameters().encode(&mut writer);
+        let len = writer.finish().unwrap() + more;
+        let mut message = [0; 1400];
+        let len = noise.write_message(&payload[..len], &mut message).unwrap();
+        let accept = crate::wire::Accept {
+            destination: hello.source,
+            noise: &message[..len],
+        };
+        let established = client.handle_accept(&accept).expect("it opens");
+        assert_eq!(established.peer, ConnectionId(77));
+    }
 }
 
 #[test]

@@ -4,73 +4,83 @@
 use core::time::Duration;
 
 use crate::limits::TIMER_GRANULARITY;
-use crate::time::nanos;
+use crate::time::{Instant, nanos};
 
 /// Timeouts that one window holds; two are kept.
 const WINDOW: u16 = 256;
 /// Greatest ones that are kept: the last of them is what is said once both windows are full, which one in a hundred exceeds.
 const LATER: usize = 3;
-/// Timeouts before which a loop is taken to be late by a frame, sixty a second, at least, and a thread by a timer's granularity.
+/// Timeouts before which a thread is taken to be late by a timer's granularity at least, and a loop by a frame.
 const FEW: u16 = 32;
+/// What a loop's frame is taken to be at first.
 const FRAME: Duration = Duration::from_micros(16_667);
-/// Timeouts by which a loop's usual frame is known. It is seen some time between the end of one and the end of the next, so nine of ten are late by
-/// nine tenths of a frame at most; and what is above that is no matter: where one look in twenty came a third of a second late, rounds that
-/// were taken to be as long ended before an answer could come.
-const RECENT: usize = 64;
-const RECENT_FEW: u16 = 8;
-const FRAME_OF_NINE_TENTHS: f32 = 1.11;
-/// What takes so many times as long is no frame.
-const HITCH: u32 = 3;
+/// Looks by which a loop's usual frame is known: three quarters of them came no later after the one before. (A frame that is taken to be too long ends rounds
+/// before an answer can come, one that is too short ends them late.)
+const LOOKS: usize = 64;
+const LOOKS_FEW: u16 = 8;
 /// What a packet that is due takes to leave.
 const LEAVING: Duration = Duration::from_micros(100);
 
-/// What all but the latest one in a hundred of the last timeouts stayed below.
+/// What all but the latest one in a hundred of the last timeouts stayed below, and a loop's usual frame.
 #[derive(Default)]
 pub(crate) struct TimerLag {
     newest: Window,
     before: Window,
     known: Duration,
-    is_polled: bool,
-    recent: Recent,
+    looks: Option<Looks>,
+}
+
+/// When a loop looks.
+struct Looks {
+    last: Option<Instant>,
+    /// Between the last ones.
+    us: [u32; LOOKS],
+    count: u16,
     frame: Duration,
 }
 
-/// The last timeouts of a loop.
-struct Recent {
-    us: [u32; RECENT],
-    count: u16,
-}
-
-impl Default for Recent {
+impl Default for Looks {
     fn default() -> Self {
         Self {
-            us: [0; RECENT],
+            last: None,
+            us: [0; LOOKS],
             count: 0,
+            frame: FRAME,
         }
     }
 }
 
-impl Recent {
-    fn record(&mut self, us: u32) {
-        self.us[usize::from(self.count) % RECENT] = us;
+impl Looks {
+    /// O(1) on average.
+    fn record(&mut self, now: Instant) {
+        let Some(last) = self.last else {
+            self.last = Some(now);
+            return;
+        };
+        let since = now.since(last);
+        // A loop that has much to take in looks several times in a frame.
+        if since < TIMER_GRANULARITY {
+            return;
+        }
+        self.last = Some(now);
+        let us = u32::try_from(nanos(since) / 1000).unwrap_or(u32::MAX);
+        self.us[usize::from(self.count) % LOOKS] = us;
         self.count = match self.count {
             // Round and round.
-            u16::MAX => RECENT as u16,
+            u16::MAX => LOOKS as u16,
             count => count + 1,
         };
+        if self.count.is_multiple_of(LOOKS_FEW) {
+            self.frame = self.usual();
+        }
     }
 
-    /// The usual frame. O(64).
-    fn frame(&self) -> Duration {
-        if self.count < RECENT_FEW {
-            return FRAME;
-        }
+    fn usual(&self) -> Duration {
         let mut sorted = self.us;
-        let sorted = &mut sorted[..usize::from(self.count).min(RECENT)];
-        let rank = (sorted.len() - 1) * 9 / 10;
-        let (_, nine_tenths, _) = sorted.select_nth_unstable(rank);
-        let frame_us = *nine_tenths as f32 * FRAME_OF_NINE_TENTHS;
-        Duration::from_micros(frame_us as u64)
+        let sorted = &mut sorted[..usize::from(self.count).min(LOOKS)];
+        let rank = (sorted.len() - 1) * 3 / 4;
+        let (_, three_quarters, _) = sorted.select_nth_unstable(rank);
+        Duration::from_micros((*three_quarters).into())
     }
 }
 
@@ -133,13 +143,18 @@ impl Lag {
 }
 
 impl TimerLag {
-    /// `is_polled`: datagrams are seen only when timeouts are.
+    /// `is_polled`: datagrams are seen only when timeouts are, and those are seen to at each look.
     pub(crate) fn new(is_polled: bool) -> Self {
         Self {
-            known: at_first(is_polled),
-            frame: at_first(is_polled),
-            is_polled,
+            looks: is_polled.then(Looks::default),
             ..Self::default()
+        }
+    }
+
+    /// It is seen whether something is due. O(1) on average.
+    pub(crate) fn look(&mut self, now: Instant) {
+        if let Some(looks) = &mut self.looks {
+            looks.record(now);
         }
     }
 
@@ -152,35 +167,24 @@ impl TimerLag {
         self.newest.count += 1;
         self.newest.insert(us);
         self.known = self.counted();
-        if self.is_polled {
-            self.recent.record(us);
-            self.frame = self.frame();
-        }
     }
 
     /// By how much it is to be expected to be late.
     pub(crate) fn get(&self) -> Lag {
-        if self.is_polled {
-            Lag::Polled {
-                most: self.known,
-                frame: self.frame,
+        // (Of many timeouts they tell themselves: what leaves in step with frames is due in step with them.)
+        let most = |at_first: Duration| {
+            if self.is_known() {
+                self.known
+            } else {
+                self.known.max(at_first)
             }
-        } else {
-            Lag::Driven(self.known)
-        }
-    }
-
-    /// What one in a hundred is later than is the frame, and steady; unless some frames take much longer than is usual. (Usual lateness alone may say too
-    /// little: what is sent in step with frames is due in step with them.)
-    fn frame(&self) -> Duration {
-        if self.known <= FRAME * HITCH {
-            return self.known;
-        }
-        let usual = self.recent.frame();
-        if self.known > usual * HITCH {
-            usual
-        } else {
-            self.known
+        };
+        match &self.looks {
+            Some(Looks { frame, .. }) => Lag::Polled {
+                most: most(*frame),
+                frame: *frame,
+            },
+            None => Lag::Driven(most(TIMER_GRANULARITY)),
         }
     }
 
@@ -193,17 +197,13 @@ impl TimerLag {
             both.insert(us);
         }
         let rank = usize::from(both.count / (WINDOW / 2)).min(LATER - 1);
-        let seen = Duration::from_micros(both.greatest_us[rank].into());
-        if both.count < FEW {
-            return seen.max(at_first(self.is_polled));
-        }
-        seen
+        Duration::from_micros(both.greatest_us[rank].into())
     }
-}
 
-/// What is expected before much is seen.
-const fn at_first(is_polled: bool) -> Duration {
-    if is_polled { FRAME } else { TIMER_GRANULARITY }
+    /// Whether many timeouts were met.
+    fn is_known(&self) -> bool {
+        self.newest.count + self.before.count >= FEW
+    }
 }
 
 impl Window {
@@ -228,33 +228,44 @@ mod tests {
     #[test]
     fn before_much_is_seen_a_loop_has_sixty_frames_a_second() {
         let mut lag = TimerLag::new(true);
-        assert_eq!(lag.known, FRAME);
+        assert_eq!(lag.get().most(), FRAME);
         lag.record(us(70));
-        assert_eq!(lag.known, FRAME);
+        assert_eq!(lag.get().most(), FRAME);
         lag.record(us(33_000));
         assert_eq!(lag.get().most(), us(33_000));
-        assert_eq!(lag.get().of_round(), us(16_500));
-        for number in 0..200 {
-            lag.record(us(number * 7919 % 33_333));
-        }
-        let half = lag.get().of_round();
-        assert!((us(14_000)..=us(16_667)).contains(&half), "{half:?}");
+        assert_eq!(lag.get().before_end(), FRAME);
     }
 
-    /// A regression: after a few hitches every round of a loop ended before its answer could come, for as long as they were remembered.
+    /// Goal: a loop's frame is known after a few, however it looks at what is due in step with them, and however often in one frame.
+    #[test]
+    fn a_frame_is_the_time_between_looks() {
+        for frame in [4_000, 16_667, 33_333, 100_000] {
+            let mut lag = TimerLag::new(true);
+            for number in 1..=10 {
+                for turn in 0..3 {
+                    lag.look(Instant::from_micros(number * frame + turn * 200));
+                }
+            }
+            assert_eq!(lag.get().before_end(), us(frame));
+            assert_eq!(lag.get().most(), us(frame));
+        }
+    }
+
+    /// A regression: after a few hitches every round of a loop ended before its answer could come, for as long as they were remembered; and where frames
+    /// were left out now and then.
     #[test]
     fn hitches_make_no_frame_longer() {
-        let mut lag = TimerLag::new(true);
-        for number in 0..2000_u64 {
-            lag.record(us(match number % 20 {
-                0 => 300_000,
-                _ => number * 7919 % 16_667,
-            }));
-            let half = lag.get().of_round();
-            // (Where several are among the last 64.)
-            assert!(half < us(12_500), "{half:?}");
+        for hitch in [2, 3, 20] {
+            let (mut lag, mut frames) = (TimerLag::new(true), 0);
+            for number in 0..2000_u64 {
+                let frames_since = if number % 10 == 0 { hitch } else { 1 };
+                frames += frames_since;
+                lag.look(Instant::from_micros(frames * 16_667));
+                lag.record(us(frames_since * 16_000));
+                assert!(lag.get().before_end() <= us(16_667));
+            }
+            assert_eq!(lag.get().most(), us(hitch * 16_000));
         }
-        assert_eq!(lag.get().most(), us(300_000));
     }
 
     /// Goal: what leaves last is due a thread's lag before, and rounds are as long as the path makes them.

@@ -31,7 +31,7 @@ use core::time::Duration;
 
 pub use close::{CloseCode, CloseReason};
 pub use event::{Event, Piece};
-pub(crate) use output::KEY_UPDATE_PACKETS;
+pub(crate) use output::{KEY_UPDATE_PACKETS, KEY_UPDATE_PACKETS_MAX};
 pub(crate) use send::Content;
 pub use send::SendError;
 pub use statistics::{PathReport, SessionStats};

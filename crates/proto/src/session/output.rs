@@ -14,6 +14,8 @@ pub(crate) const KEY_UPDATE_PACKETS: u64 = 1 << 21;
 
 /// Packets after which a generation of keys is not used any more, whatever the peer does (RFC 9001 section 6.6).
 const KEY_PACKETS_MAX: u64 = 1 << 23;
+/// Packets after which a key is replaced at the latest: while as many may still follow, an answer to one of its packets comes in time.
+pub(crate) const KEY_UPDATE_PACKETS_MAX: u64 = KEY_PACKETS_MAX / 2;
 
 /// A packet being put together.
 pub(super) struct Draft {

@@ -6,6 +6,7 @@ use std::array;
 use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, SocketAddr};
 
+use punctual_proto::canonical;
 use quinn_udp::{BATCH_SIZE, EcnCodepoint, RecvMeta, Transmit, UdpSockRef, UdpSocketState};
 
 use crate::udp::incoming::{self, BUFFER_BYTES};
@@ -171,13 +172,6 @@ impl Portable {
             SocketAddr::V6(_) if !self.ipv6 => canonical(to),
             _ => to,
         }
-    }
-}
-
-fn canonical(address: SocketAddr) -> SocketAddr {
-    match address.ip().to_canonical() {
-        ip @ IpAddr::V4(_) => SocketAddr::new(ip, address.port()),
-        IpAddr::V6(_) => address,
     }
 }
 

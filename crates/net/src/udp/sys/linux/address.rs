@@ -3,6 +3,8 @@
 use std::mem::MaybeUninit;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 
+use punctual_proto::canonical;
+
 /// Room for the larger of the two address structures.
 pub(super) type AddressBuffer = MaybeUninit<libc::sockaddr_in6>;
 
@@ -86,10 +88,8 @@ pub(super) unsafe fn decode(buffer: &AddressBuffer, len: usize) -> Option<Socket
             let v6 = unsafe { start.read() };
             let ip = Ipv6Addr::from(v6.sin6_addr.s6_addr);
             let port = u16::from_be(v6.sin6_port);
-            Some(match ip.to_ipv4_mapped() {
-                Some(ip) => SocketAddr::from((ip, port)),
-                None => SocketAddrV6::new(ip, port, v6.sin6_flowinfo, v6.sin6_scope_id).into(),
-            })
+            let v6 = SocketAddrV6::new(ip, port, v6.sin6_flowinfo, v6.sin6_scope_id);
+            Some(canonical(v6.into()))
         }
         _ => None,
     }
