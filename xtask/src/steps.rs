@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 pub(crate) enum Done {
     /// All of it was done.
     Passed,
-    /// It was left out; why.
+    /// It was left out, or a part of it; why.
     Skipped(String),
 }
 
@@ -23,6 +23,7 @@ pub(crate) struct Steps {
     begin: Instant,
     lines: Vec<String>,
     is_failed: bool,
+    skipped: usize,
 }
 
 impl Steps {
@@ -31,6 +32,7 @@ impl Steps {
             begin: Instant::now(),
             lines: Vec::new(),
             is_failed: false,
+            skipped: 0,
         }
     }
 
@@ -45,7 +47,10 @@ impl Steps {
         let seconds = begin.elapsed().as_secs_f64();
         let line = match result {
             Ok(Done::Passed) => format!("passed   {seconds:7.1} s  {name}"),
-            Ok(Done::Skipped(why)) => format!("skipped  {seconds:7.1} s  {name}: {why}"),
+            Ok(Done::Skipped(why)) => {
+                self.skipped += 1;
+                format!("skipped  {seconds:7.1} s  {name}: {why}")
+            }
             Err(why) => {
                 self.is_failed = true;
                 format!("FAILED   {seconds:7.1} s  {name}: {why}")
@@ -66,7 +71,10 @@ impl Steps {
             println!("stopped after {seconds:.0} s: the last line says at what");
             return ExitCode::FAILURE;
         }
-        println!("all of it passed in {seconds:.0} s");
+        match self.skipped {
+            0 => println!("all of it passed in {seconds:.0} s"),
+            skipped => println!("passed in {seconds:.0} s, but for what {skipped} lines say"),
+        }
         ExitCode::SUCCESS
     }
 }

@@ -1,6 +1,6 @@
 //! What the tests need beyond a Rust toolchain and a C compiler: looked for, and installed where that can be done.
 
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use crate::steps::{Done, StepResult, cargo_command, show, works};
 
@@ -17,10 +17,11 @@ pub(crate) fn provide() -> StepResult {
             show(Command::new("rustup").args(["component", "add", component]))?;
         }
     }
-    for program in PROGRAMS {
-        program.provide();
+    let losses: Vec<_> = PROGRAMS.iter().filter_map(Program::provide).collect();
+    if losses.is_empty() {
+        return Ok(Done::Passed);
     }
-    Ok(Done::Passed)
+    Ok(Done::Skipped(losses.join("; ")))
 }
 
 /// A program that a part of the tests needs.
@@ -57,8 +58,8 @@ const PROGRAMS: [Program; 4] = [
 ];
 
 impl Program {
-    /// Only a root user of a machine with apt can be helped; the others lose a part, and are told.
-    fn provide(&self) {
+    /// Only a root user of a machine with apt can be helped; the others lose a part: which.
+    fn provide(&self) -> Option<String> {
         let (name, argument) = self.call;
         let is_there = || works(name, &[argument]);
         let may_install = || {
@@ -67,11 +68,14 @@ impl Program {
         };
         if !is_there() && may_install() {
             // Fails on a machine without a network; then what needs it is skipped.
-            let _ = show(Command::new("apt-get").args(["update", "-q"]));
-            let _ = show(Command::new("apt-get").args(["install", "-y", "-q", self.package]));
+            let apt_get = |arguments: &[&str]| {
+                let mut command = Command::new("apt-get");
+                let quiet = command.env("DEBIAN_FRONTEND", "noninteractive");
+                show(quiet.args(arguments).stdin(Stdio::null()))
+            };
+            let _ = apt_get(&["update", "-q"]);
+            let _ = apt_get(&["install", "-y", "-q", self.package]);
         }
-        if !is_there() {
-            println!("   there is no {name}: {}", self.loss);
-        }
+        (!is_there()).then(|| format!("there is no {name}: {}", self.loss))
     }
 }

@@ -40,7 +40,7 @@ pub(super) fn notes(settings: &Settings, performance: &Performance) -> Vec<Strin
     for (kind, sent) in POLICIES.iter().zip(&performance.server.lanes) {
         if sent.refused > 0 {
             notes.push(format!(
-                "{kind}: {} messages were not accepted for sending and are in none of the figures",
+                "{kind}: {} messages were not accepted for sending, and count as lost",
                 count(sent.refused)
             ));
         }

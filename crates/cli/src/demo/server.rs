@@ -191,11 +191,10 @@ impl<'a> Server<'a> {
                     self.options,
                 )
             });
+            // What is refused is late as well.
+            lane.of_client[client] += 1;
             match sent {
-                Some(Ok(_)) => {
-                    lane.of_client[client] += 1;
-                    add(&self.board.lanes[index].sent);
-                }
+                Some(Ok(_)) => add(&self.board.lanes[index].sent),
                 Some(Err(_)) | None => lane.refused += 1,
             }
         }

@@ -6,7 +6,7 @@ use super::ArmRun;
 use crate::arm::{NEVER, Played, SOURCE_SYMBOLS, SYMBOLS_SENT};
 use crate::chance::{Chance, Purpose};
 use crate::emulator::PathCounts;
-use crate::stats::{Cluster, Interval, Latencies, LatencyMs, share_interval};
+use crate::stats::{Cluster, Interval, Latencies, LatencyMs, share_interval, wilson};
 
 /// Draws of the bootstrap: the ends of a 95 % interval within a percent of probability.
 const ROUNDS: u64 = 1000;
@@ -46,10 +46,11 @@ pub struct ArmFigures {
     pub total_overhead: f64,
     /// The same of the way back.
     pub total_overhead_back: f64,
-    /// What was sent to make up for losses. Of an arm that counts its symbols: symbols beyond those needed, as a share of those.
-    /// Of others: IP bytes in the way of the messages beyond those that the same arm, without redundancy, sent where nothing was
-    /// lost, as a share of the messages' bytes; None when it was not played there.
+    /// What was sent to make up for losses: IP bytes in the way of the messages beyond those that the same arm, without redundancy, sent where nothing
+    /// was lost, as a share of the messages' bytes; None when it was not played there.
     pub recovery_overhead: Option<f64>,
+    /// Of an arm that counts its symbols: those beyond what is needed, as a share of that.
+    pub symbol_overhead: Option<f64>,
     /// Time that both sides' threads and programs computed, the kernel's part on their behalf among it.
     pub cpu_us_per_message: f64,
     /// Packets that the machine, not the network, dropped.
@@ -103,7 +104,8 @@ impl ArmFigures {
             packets_back_per_message: per_message(backward.packets as f64),
             total_overhead,
             total_overhead_back: overhead(backward.bytes, messages),
-            recovery_overhead: symbols(played).or(beyond),
+            recovery_overhead: beyond,
+            symbol_overhead: symbols(played),
             cpu_us_per_message: per_message(played.cpu.as_secs_f64() * 1e6),
             spoilt_packets: run.spoilt_packets,
         }
@@ -115,40 +117,65 @@ impl ArmFigures {
 pub struct Difference {
     /// Share of the first arm less share of the second.
     pub on_time_share: f64,
-    /// Its 95 % interval: flows are drawn, and both arms' messages of a drawn flow count.
-    pub on_time_share_95: Interval,
+    /// Its 95 % interval: flows are drawn, and both arms' messages of a drawn flow count; and no narrower than that of messages by themselves, of which
+    /// those count that one arm brought in time and the other did not. None of fewer than [`FLOWS_MIN`] flows, which tell nothing of others.
+    pub on_time_share_95: Option<Interval>,
 }
+
+/// Flows from which on a difference has an interval.
+pub const FLOWS_MIN: usize = 5;
 
 /// Compares two arms of the same contest, flow by flow.
 pub fn on_time_difference(first: &Played, second: &Played, deadline_us: u32) -> Difference {
-    let (first, second) = (clusters(first, deadline_us), clusters(second, deadline_us));
-    let flows = first.len().min(second.len());
-    let difference = |flow: usize| first[flow].hits as f64 - second[flow].hits as f64;
-    let of: u64 = first.iter().map(|flow| flow.of).sum();
-    let of = of.max(1) as f64;
-    let here: f64 = (0..flows).map(difference).sum::<f64>() / of;
-    let chance = Chance::new(2, 0);
-    let mut drawn: Vec<f64> = (0..ROUNDS)
-        .map(|round| {
-            let draw = |place| chance.below(flows as u64, Purpose::Resample, round, place);
-            let sum: f64 = (0..flows as u64)
-                .map(|place| difference(draw(place) as usize))
-                .sum();
-            sum / of
-        })
+    let discordant: Vec<[u64; 2]> = (first.latencies_us.iter().zip(&second.latencies_us))
+        .map(|(first, second)| discordant(first, second, deadline_us))
         .collect();
-    drawn.sort_by(f64::total_cmp);
-    let at = |share: f64| drawn[(share * (ROUNDS - 1) as f64) as usize];
+    let of: usize = first.latencies_us.iter().map(Vec::len).sum();
+    let of = of.max(1) as f64;
+    let difference = |[here, there]: [u64; 2]| (here as f64 - there as f64) / of;
+    let sum = |a: [u64; 2], b: &[u64; 2]| [a[0] + b[0], a[1] + b[1]];
+    let all = discordant.iter().fold([0; 2], sum);
+    let flows = discordant.len() as u64;
+    let interval = || {
+        let chance = Chance::new(2, 0);
+        let mut drawn: Vec<f64> = (0..ROUNDS)
+            .map(|round| {
+                let draw = |place| chance.below(flows, Purpose::Resample, round, place) as usize;
+                let drawn = (0..flows).map(|place| &discordant[draw(place)]);
+                difference(drawn.fold([0; 2], sum))
+            })
+            .collect();
+        drawn.sort_by(f64::total_cmp);
+        let at = |share: f64| drawn[(share * (ROUNDS - 1) as f64) as usize];
+        let [here, there] = all;
+        // A share p of the discordant ones is a difference of 2 p - 1 of them.
+        let by_message = wilson(here, here + there);
+        let as_difference = |share: f64| (2.0 * share - 1.0) * (here + there) as f64 / of;
+        Interval {
+            low: at(0.025).min(as_difference(by_message.low)),
+            high: at(0.975).max(as_difference(by_message.high)),
+        }
+    };
     Difference {
-        on_time_share: here,
-        on_time_share_95: Interval {
-            low: at(0.025),
-            high: at(0.975),
-        },
+        on_time_share: difference(all),
+        on_time_share_95: (discordant.len() >= FLOWS_MIN).then(interval),
     }
 }
 
-/// The recovery overhead of an arm that counts symbols.
+/// Messages of a flow that the first arm alone brought in time, and the second.
+fn discordant(first: &[u32], second: &[u32], deadline_us: u32) -> [u64; 2] {
+    let mut counts = [0; 2];
+    for (first, second) in first.iter().zip(second) {
+        match (*first <= deadline_us, *second <= deadline_us) {
+            (true, false) => counts[0] += 1,
+            (false, true) => counts[1] += 1,
+            _ => {}
+        }
+    }
+    counts
+}
+
+/// Symbols beyond those needed, of an arm that counts them.
 fn symbols(played: &Played) -> Option<f64> {
     let [sender, _] = &played.counters;
     let count = |name| {

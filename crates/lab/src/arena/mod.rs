@@ -12,7 +12,7 @@ mod tests;
 
 use std::time::Duration;
 
-pub use figures::{ArmFigures, Difference, on_time_difference, quantile_interval};
+pub use figures::{ArmFigures, Difference, FLOWS_MIN, on_time_difference, quantile_interval};
 pub use kernel::KernelCounts;
 
 use crate::arm::{Arm, ArmError, Contest, Entry, Phase, Played, Sender, Workload, play};

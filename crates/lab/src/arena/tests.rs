@@ -1,4 +1,41 @@
 use super::kernel::parse;
+use super::{FLOWS_MIN, on_time_difference};
+use crate::arm::{NEVER, Played};
+
+/// Flows of 100 messages, of which so many were late.
+fn played(late: &[usize]) -> Played {
+    let flow = |late: &usize| {
+        let latency = |place| if place < *late { NEVER } else { 1000 };
+        (0..100).map(latency).collect()
+    };
+    Played {
+        latencies_us: late.iter().map(flow).collect(),
+        ..Played::default()
+    }
+}
+
+/// A regression: of one flow, or of one message that was late, every difference was significant.
+#[test]
+fn little_tells_no_difference() {
+    let (all, few) = (played(&[0; 4]), played(&[9; 4]));
+    let difference = on_time_difference(&all, &few, 2000);
+    assert!((difference.on_time_share - 0.09).abs() < 1e-9);
+    assert!(difference.on_time_share_95.is_none());
+
+    let interval = |here: &Played, there: &Played| {
+        let difference = on_time_difference(here, there, 2000);
+        difference.on_time_share_95.expect("there are enough flows")
+    };
+    let all = played(&[0; FLOWS_MIN]);
+    let none = interval(&all, &all);
+    assert!(none.low.abs() + none.high.abs() < 1e-9);
+    let one = interval(&all, &played(&[1, 0, 0, 0, 0]));
+    assert!(one.low < 0.0 && one.high >= 1.0 / 500.0);
+    let many = interval(&all, &played(&[9; FLOWS_MIN]));
+    assert!(many.low > 0.07 && many.high < 0.0901, "{many:?}");
+    let back = interval(&played(&[9; FLOWS_MIN]), &all);
+    assert!((back.low + many.high).abs() + (back.high + many.low).abs() < 1e-9);
+}
 
 #[test]
 fn counters_have_the_names_of_their_lines() {

@@ -21,7 +21,7 @@ pub struct Contest {
 }
 
 /// What became of an arm's messages.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Played {
     /// By flow, then by message: microseconds from sending to arrival, [`NEVER`](super::NEVER) for what did not arrive.
     pub latencies_us: Vec<Vec<u32>>,

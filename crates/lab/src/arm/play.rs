@@ -4,6 +4,8 @@
 //! sent at the same instant through every arm, so that all meet the same network. Latency is from the call of
 //! [`Side::send`] to the arrival of the whole message, on this machine's clock, which both sides share.
 
+use std::any::Any;
+use std::panic::{self, AssertUnwindSafe};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::thread::{self, ScopedJoinHandle};
 use std::time::{Duration, Instant};
@@ -161,6 +163,14 @@ fn conduct<W: Workload>(
     }
 }
 
+/// What a panic said.
+fn words(panic: &(dyn Any + Send)) -> &str {
+    let owned = panic.downcast_ref::<String>().map(String::as_str);
+    owned
+        .or_else(|| panic.downcast_ref::<&str>().copied())
+        .unwrap_or("it did not say why")
+}
+
 type Half = Result<HalfPlayed, ArmError>;
 
 /// What one side knows at the end.
@@ -185,7 +195,7 @@ fn collect(
 ) -> Vec<Result<Exchange, ArmError>> {
     let halves = threads.into_iter().map(|thread| match thread?.join() {
         Ok(half) => half,
-        Err(panic) => std::panic::resume_unwind(panic),
+        Err(panic) => panic::resume_unwind(panic),
     });
     let mut halves = halves.collect::<Vec<_>>().into_iter();
     let mut exchanges = Vec::new();
@@ -251,7 +261,14 @@ struct Player<'a, W> {
 
 impl<W: Workload> Player<'_, W> {
     fn run(&self) -> Half {
-        let result = self.play();
+        // Of a rival's library, say: its arm's, and nobody else's.
+        let played = panic::catch_unwind(AssertUnwindSafe(|| self.play()));
+        let result = played.unwrap_or_else(|panic| {
+            Err(ArmError::Failed {
+                arm: self.entry.arm.name().to_owned(),
+                why: format!("it panicked: {}", words(&*panic)),
+            })
+        });
         if result.is_err() {
             // Its other side has nobody to play with.
             self.board.is_failed[self.number].store(true, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-use std::net::{IpAddr, Ipv4Addr, SocketAddrV4};
+use std::net::{IpAddr, Ipv4Addr, SocketAddrV4, TcpListener};
 use std::time::{Duration, Instant};
 
 use super::{
@@ -68,17 +68,11 @@ fn every_message_of_a_contest_arrives_once() {
             seed: 1,
         };
         let arms = [&Tcp::ALL[0], &Tcp::ALL[3]];
-        let entry = |(port, arm)| Entry {
+        let entries = arms.map(|arm| Entry {
             arm: arm as &dyn Arm,
-            places: Places::loopback(port, 3),
+            places: Places::loopback(free_port(), 3),
             enter: &|_| Ok(()),
-        };
-        let first = if sender == Sender::Server {
-            45_311
-        } else {
-            45_321
-        };
-        let entries: Vec<_> = (first..).zip(arms).map(entry).collect();
+        });
         let played = play(&contest, &entries, |_| true);
         assert_eq!(played.len(), 2);
         for played in played {
@@ -92,10 +86,20 @@ fn every_message_of_a_contest_arrives_once() {
     }
 }
 
+/// One that the system has just chosen: it chooses another next.
+fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap().port()
+}
+
 /// An arm whose server fails.
-struct Breaks {
-    /// Only once it has sent a message.
-    is_late: bool,
+#[derive(Clone, Copy, PartialEq)]
+enum Breaks {
+    AtOnce,
+    /// Once it has sent a message.
+    Later,
+    /// It panics then.
+    Badly,
 }
 
 impl Breaks {
@@ -117,18 +121,26 @@ impl Arm for Breaks {
     }
 
     fn server(&self, _: &Places, _: &Task) -> Result<Box<dyn Side>, ArmError> {
-        let side = BreakingSide { has_sent: false };
-        self.is_late
-            .then(|| Box::new(side) as Box<dyn Side>)
-            .ok_or_else(Self::error)
+        let side = BreakingSide {
+            breaks: *self,
+            has_sent: false,
+        };
+        match self {
+            Self::AtOnce => Err(Self::error()),
+            Self::Later | Self::Badly => Ok(Box::new(side)),
+        }
     }
 
     fn client(&self, _: &Places, _: &Task) -> Result<Box<dyn Side>, ArmError> {
-        Ok(Box::new(BreakingSide { has_sent: false }))
+        Ok(Box::new(BreakingSide {
+            breaks: *self,
+            has_sent: false,
+        }))
     }
 }
 
 struct BreakingSide {
+    breaks: Breaks,
     has_sent: bool,
 }
 
@@ -143,35 +155,41 @@ impl Side for BreakingSide {
     }
 
     fn drive(&mut self, until: Instant, _: &mut dyn FnMut(u32, &[u8])) -> Result<(), ArmError> {
-        if self.has_sent {
-            return Err(Breaks::error());
+        match self.breaks {
+            Breaks::Badly if self.has_sent => panic!("nobody saw this coming"),
+            _ if self.has_sent => return Err(Breaks::error()),
+            _ => {}
         }
         std::thread::park_timeout(until.saturating_duration_since(Instant::now()));
         Ok(())
     }
 }
 
-/// Goal: an arm that fails, before the messages or among them, takes no other arm with it.
+/// Goal: an arm that fails, before the messages or among them, takes no other arm with it; nor does one that panics.
 #[test]
 fn whoever_fails_fails_alone() {
     let messages = [vec![planned(&[(0, 100), (100, 100)])], vec![vec![]]];
-    let arms: [&dyn Arm; 3] = [
-        &Breaks { is_late: false },
+    let arms: [&dyn Arm; 4] = [
+        &Breaks::AtOnce,
         &Tcp::ALL[0],
-        &Breaks { is_late: true },
+        &Breaks::Later,
+        &Breaks::Badly,
     ];
-    let entries = (45_351..).zip(arms).map(|(port, arm)| Entry {
+    let entries = arms.map(|arm| Entry {
         arm,
-        places: Places::loopback(port, 1),
+        places: Places::loopback(free_port(), 1),
         enter: &|_| Ok(()),
     });
-    let entries: Vec<_> = entries.collect();
     let played = play(&script(messages, false), &entries, |_| true);
-    let [Err(first), Ok(tcp), Err(last)] = &played[..] else {
+    let [Err(first), Ok(tcp), Err(later), Err(badly)] = &played[..] else {
         panic!("{played:?}");
     };
-    for error in [first, last] {
-        assert_eq!(error.to_string(), "breaks failed: it always does");
+    for (error, why) in [
+        (first, "it always does"),
+        (later, "it always does"),
+        (badly, "it panicked: nobody saw this coming"),
+    ] {
+        assert_eq!(error.to_string(), format!("breaks failed: {why}"));
         assert_eq!(error.arm(), "breaks");
     }
     let arrived = &tcp.ways[0].latencies_us[0];
@@ -255,7 +273,7 @@ fn what_is_passed_on_reaches_all_others_once() {
     ];
     let entries = [Entry {
         arm: &Tcp::ALL[0],
-        places: Places::loopback(45_341, 3),
+        places: Places::loopback(free_port(), 3),
         enter: &|_| Ok(()),
     }];
     let mut played = play(&script(messages, true), &entries, |_| true);
@@ -292,8 +310,9 @@ fn what_is_passed_on_reaches_all_others_once() {
 
 #[test]
 fn a_port_in_use_is_named() {
-    let places = Places::loopback(45_331, 1);
-    let _taken = std::net::TcpListener::bind(places.server()).unwrap();
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap();
+    let places = Places::loopback(address.port(), 1);
     let task = Task {
         sender: Sender::Server,
         message_bytes: 100,
@@ -308,7 +327,7 @@ fn a_port_in_use_is_named() {
         .unwrap()
         .to_string();
     assert!(
-        error.contains("tcp-cubic failed at listening on TCP 127.0.0.1:45331"),
+        error.contains(&format!("tcp-cubic failed at listening on TCP {address}")),
         "{error}"
     );
 }

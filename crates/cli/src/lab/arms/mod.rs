@@ -12,8 +12,17 @@ use crate::failure::Failure;
 /// Punctual with its default policy; others are compared with it.
 pub(super) const REFERENCE: &str = "punctual";
 
+/// Punctual without redundancy.
+const WITHOUT_REDUNDANCY: &str = "retransmit";
+
 /// Policies that are arms under their own names.
-const POLICIES: [&str; 5] = ["retransmit", "fixed(1)", "fixed(3)", "pangolin", "hairpin"];
+const POLICIES: [&str; 5] = [
+    WITHOUT_REDUNDANCY,
+    "fixed(1)",
+    "fixed(3)",
+    "pangolin",
+    "hairpin",
+];
 
 /// Rivals that there are in a program built with the feature `rivals`.
 const RIVALS: [&str; 7] = [
@@ -104,7 +113,8 @@ pub(super) fn left_out(names: &[String]) -> Vec<String> {
 pub(super) fn without_redundancy(name: &str) -> &str {
     match name {
         SRT_FEC => SRT,
-        _ => name,
+        name if is_punctual(name) => WITHOUT_REDUNDANCY,
+        name => name,
     }
 }
 

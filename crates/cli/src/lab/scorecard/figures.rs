@@ -1,6 +1,8 @@
 //! What comes of a scorecard, in numbers.
 
-use punctual_lab::arena::{Arena, ArenaRun, ArmFigures, ArmRun, Difference, on_time_difference};
+use punctual_lab::arena::{
+    Arena, ArenaRun, ArmFigures, ArmRun, Difference, FLOWS_MIN, on_time_difference,
+};
 use punctual_lab::arm::Task;
 use punctual_lab::genie::{self, Floors};
 use punctual_lab::stats::Latencies;
@@ -47,7 +49,7 @@ pub(super) struct Row {
     pub(super) timing_held: bool,
     /// Whether anybody could have kept the promise: the least possible share of late messages is within the target.
     pub(super) promise_possible: bool,
-    /// Arms that had more on time than Punctual, with the whole interval of the difference above zero.
+    /// Arms that had more on time than Punctual, with the whole interval of the difference above zero; none of fewer than five clients.
     pub(super) ahead_of_punctual: Vec<String>,
     /// Of the arms with redundancy that does not follow the path, those that spent less on recovery than Punctual.
     pub(super) cheaper_redundancy: Vec<String>,
@@ -165,12 +167,34 @@ impl Row {
         }
     }
 
+    /// What makes messages late that no network did, a sentence each.
+    pub(super) fn remarks(&self) -> impl Iterator<Item = String> {
+        self.arms.iter().flat_map(|ArmRow { figures, .. }| {
+            let refused = (figures.messages_refused > 0).then(|| {
+                let (refused, arm) = (figures.messages_refused, &figures.arm);
+                format!("{arm} did not take {refused} messages, which count as late")
+            });
+            let unconnected = (figures.flows_unconnected > 0).then(|| {
+                let (clients, arm) = (figures.flows_unconnected, &figures.arm);
+                format!("{arm} had not connected {clients} of its clients when messages began")
+            });
+            refused.into_iter().chain(unconnected)
+        })
+    }
+
     /// In a sentence, how Punctual did; empty where it did not play.
     pub(super) fn verdict(&self) -> String {
         if !self.arms.iter().any(|arm| arm.figures.arm == REFERENCE) {
             return String::new();
         }
+        let is_told = |arm: &ArmRow| {
+            arm.over_punctual
+                .is_none_or(|over| over.on_time_share_95.is_some())
+        };
         let ahead = match &self.ahead_of_punctual[..] {
+            [] if !self.arms.iter().all(is_told) => {
+                format!("fewer than {FLOWS_MIN} clients do not tell who is ahead")
+            }
             [] => "nobody had significantly more on time than Punctual".to_owned(),
             names => format!(
                 "significantly more on time than Punctual: {}",
@@ -227,7 +251,8 @@ fn failed_arms(heats: &[ArenaRun]) -> Vec<FailedArm> {
 fn ahead(arms: &[ArmRow]) -> Vec<String> {
     let is_ahead = |arm: &&ArmRow| {
         arm.over_punctual
-            .is_some_and(|over| over.on_time_share_95.low > 0.0)
+            .and_then(|over| over.on_time_share_95)
+            .is_some_and(|over| over.low > 0.0)
     };
     let ahead = arms.iter().filter(is_ahead);
     ahead.map(|arm| arm.figures.arm.clone()).collect()

@@ -68,7 +68,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "MS", default_value = "100", value_parser = values::millis_above_zero)]
     interval_ms: Duration,
     /// Size of each message.
-    #[arg(long, value_name = "BYTES", default_value_t = 2048, value_parser = clap::value_parser!(u32).range(MESSAGE_MIN as i64..=262_144))]
+    #[arg(long, value_name = "BYTES", default_value_t = 2048, value_parser = clap::value_parser!(u32).range(MESSAGE_MIN as i64..=BYTES_MAX))]
     bytes: u32,
     /// When a message is late (default: twice the network's median round trip, at least 20 ms more than it).
     #[arg(long, value_name = "MS", value_parser = values::millis_above_zero)]
@@ -105,6 +105,8 @@ impl From<Direction> for Forward {
     }
 }
 
+/// Largest messages that all transports take.
+const BYTES_MAX: i64 = 131_072;
 /// How long clients may take to connect; each of them tries for 5 s and tries again.
 const CONNECT_MAX: Duration = Duration::from_secs(15);
 /// After the last message, how long others may still arrive, at least.
@@ -163,13 +165,10 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     }
 }
 
-/// What each arm sends where nothing is lost: what it sends beyond that elsewhere, in packets of the same size, is recovery. None when
-/// nobody needs it; as many at once as elsewhere.
+/// What each arm sends where nothing is lost: what it sends beyond that elsewhere, in packets of the same size, is recovery. As many at once as elsewhere.
 fn play_plain(args: &Args, mtu: u16) -> Result<Vec<ArenaRun>, Failure> {
     let names = arms::expanded(&args.arms);
-    // Punctual counts its symbols itself.
-    let others = names.iter().filter(|name| !arms::is_punctual(name));
-    let mut names: Vec<_> = others
+    let mut names: Vec<_> = (names.iter())
         .map(|name| arms::without_redundancy(name).to_owned())
         .collect();
     names.sort_unstable();

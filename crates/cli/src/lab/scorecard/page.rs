@@ -40,7 +40,20 @@ pub(super) fn html(scorecard: &Scorecard) -> String {
         rows: rows(row),
     }));
     tables.push(settings(scorecard));
-    tables.extend(failures(scorecard));
+    tables.extend(told(
+        "Transports that did not play to the end",
+        "where and why",
+        scorecard.failures(),
+    ));
+    let remarks = scorecard.networks.iter().flat_map(|row| {
+        let remarks = row.remarks();
+        remarks.map(|remark| format!("over {} {remark}", row.network))
+    });
+    tables.extend(told(
+        "Late for other reasons than the network",
+        "where and what",
+        remarks.collect(),
+    ));
     let figures = Figures {
         title: "Scorecard: what arrives in time, and what it costs".to_owned(),
         subtitle: format!(
@@ -112,13 +125,12 @@ fn matrix(scorecard: &Scorecard, title: &str, cell: impl Fn(&ArmRow) -> String) 
     }
 }
 
-/// Why arms failed; None when none did.
-fn failures(scorecard: &Scorecard) -> Option<Table> {
-    let failures = scorecard.failures();
-    let rows = std::iter::once("where and why".to_owned()).chain(failures);
+/// A row for each sentence; None when there are none.
+fn told(title: &str, heading: &str, sentences: Vec<String>) -> Option<Table> {
+    let rows = std::iter::once(heading.to_owned()).chain(sentences);
     let rows: Vec<_> = rows.map(|cell| vec![cell]).collect();
     (rows.len() > 1).then(|| Table {
-        title: "Transports that did not play to the end".to_owned(),
+        title: title.to_owned(),
         rows,
     })
 }

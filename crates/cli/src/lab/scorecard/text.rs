@@ -20,7 +20,7 @@ fn block(row: &Row, on_time_target: f64) -> String {
     let floor = row.floors.recovery_overhead;
     format!(
         "{}: median round trip {:.1} ms, deadline {:.0} ms, {} on time asked for\n\
-         at best {} late{possible}, recovery of {}; {}\n{}{}{}\n",
+         at best {} late{possible}, recovery of {}; {}\n{}{}{}{}\n",
         row.network,
         row.rtt_median_ms,
         row.deadline_ms,
@@ -30,6 +30,9 @@ fn block(row: &Row, on_time_target: f64) -> String {
         row.timing,
         output::table(&rows(row)),
         reasons(row),
+        row.remarks()
+            .map(|remark| remark + "\n")
+            .collect::<String>(),
         row.verdict()
     )
 }
@@ -64,13 +67,12 @@ fn cells(arm: &ArmRow) -> Vec<String> {
         || "-".to_owned(),
         |over| {
             let pp = |share: f64| share * 100.0;
-            let interval = over.on_time_share_95;
-            format!(
-                "{:+.3} [{:+.3}, {:+.3}]",
-                pp(over.on_time_share),
-                pp(interval.low),
-                pp(interval.high)
-            )
+            let interval = over.on_time_share_95.map(|interval| {
+                let (low, high) = (pp(interval.low), pp(interval.high));
+                format!(" [{low:+.3}, {high:+.3}]")
+            });
+            let interval = interval.unwrap_or_default();
+            format!("{:+.3}{interval}", pp(over.on_time_share))
         },
     );
     vec![

@@ -95,7 +95,7 @@ impl SimpleScenario {
             rows.extend(quantile_rows(name, &quantiles, sample, reason));
             if let Some(paper) = overhead {
                 let what = format!("{name}, overhead");
-                let here = figures.recovery_overhead;
+                let here = figures.symbol_overhead;
                 let row = Row::compared(what, Unit::Share, paper, here, None);
                 rows.push(row.with_reason(
                     "sessions begin without knowing their loss and send more until they do; the paper's stack had measured it",

@@ -148,9 +148,9 @@ impl Contender {
         let what = format!("{}, overhead without headers", self.name);
         rows.push(match self.policy {
             // What is left of the paper's 3.9 % is rounding.
-            Some(PolicyKind::Retransmit) => Row::shown(what, Unit::Share, None, figures.recovery_overhead)
+            Some(PolicyKind::Retransmit) => Row::shown(what, Unit::Share, None, figures.symbol_overhead)
                 .with_note("the paper's 3.9 % is what its headers alone are, 80 bytes of 2,048: it leaves nothing for what was lost"),
-            _ => Row::compared(what, Unit::Share, apart, figures.recovery_overhead, None).with_reason(YOUNG),
+            _ => Row::compared(what, Unit::Share, apart, figures.symbol_overhead, None).with_reason(YOUNG),
         });
         if self.has_headers {
             let what = format!("{}, overhead with headers and all other packets", self.name);
