@@ -176,8 +176,7 @@ fn play_plain(args: &Args, mtu: u16) -> Result<Vec<ArenaRun>, Failure> {
     let path = PathSpec::fixed("plain", PLAIN_RTT, RttSplit::EVEN);
     let paths = vec![path; args.flows as usize];
     let mut arena = args.arena(paths, mtu, PLAIN_RTT * 2, PLAIN_RTT);
-    let messages = PLAIN_LENGTH.as_secs_f64() / args.interval_ms.as_secs_f64();
-    arena.contest.messages = arena.contest.messages.min((messages as u32).max(1));
+    arena.contest.messages = args.messages_in(args.seconds.min(PLAIN_LENGTH));
     arena.contest.drain = PLAIN_RTT * 4;
     let heats = names.chunks(args.at_once).map(|names| {
         let arms = arms::by_names(names)?;
@@ -226,8 +225,13 @@ impl Args {
         heats.map(|heat| [&reference, heat].concat()).collect()
     }
 
+    /// Of each client, one at least.
+    fn messages_in(&self, time: Duration) -> u32 {
+        let messages = time.as_nanos() / self.interval_ms.as_nanos().max(1);
+        u32::try_from(messages).unwrap_or(u32::MAX).max(1)
+    }
+
     fn arena(&self, paths: Vec<PathSpec>, mtu: u16, deadline: Duration, rtt: Duration) -> Arena {
-        let messages = self.seconds.as_secs_f64() / self.interval_ms.as_secs_f64();
         Arena {
             paths,
             link: None,
@@ -245,7 +249,7 @@ impl Args {
                     on_time: self.on_time,
                     rtt,
                 },
-                messages: (messages as u32).max(1),
+                messages: self.messages_in(self.seconds),
                 connect_max: CONNECT_MAX,
                 drain: DRAIN_MIN.max(deadline * 3),
                 seed: self.seed,
