@@ -1,26 +1,58 @@
-//! Secrets in files (a server's private key, a token key, a connect token): one line of URL-safe base64, readable by their owner only.
+//! Secrets in files (a server's private key, a token key, a connect token): one line that says which and has it in URL-safe base64, readable by their
+//! owner only.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::path::Path;
 
-use data_encoding::BASE64URL_NOPAD;
-use punctual_proto::ServerKey;
-
 use crate::failure::Failure;
+use data_encoding::BASE64URL_NOPAD;
 
-/// The key as it stands in files and URLs: 43 characters.
+/// What a file holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Secret {
+    ServerKey,
+    TokenKey,
+    Token,
+}
+
+impl Secret {
+    const ALL: [Self; 3] = [Self::ServerKey, Self::TokenKey, Self::Token];
+
+    /// What its line begins with: one taken for another would lock everybody out, or show a key to all clients.
+    const fn prefix(self) -> &'static str {
+        match self {
+            Self::ServerKey => "punctual-server-key:",
+            Self::TokenKey => "punctual-token-key:",
+            Self::Token => "punctual-token:",
+        }
+    }
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::ServerKey => "a server's key",
+            Self::TokenKey => "a token key",
+            Self::Token => "a token",
+        }
+    }
+
+    /// The command that makes such a file.
+    const fn maker(self) -> &'static str {
+        match self {
+            Self::ServerKey => "punctual keygen",
+            Self::TokenKey => "punctual token --new-key",
+            Self::Token => "punctual token",
+        }
+    }
+}
+
+/// The key as it stands in URLs: 43 characters.
 pub(crate) fn encode(key: &[u8; 32]) -> String {
     BASE64URL_NOPAD.encode(key)
 }
 
-/// Writes a server's key into a new file.
-pub(crate) fn create(path: &Path, key: &ServerKey) -> Result<(), Failure> {
-    create_secret(path, &key.private())
-}
-
 /// Writes a new file; one that is there is never overwritten, since whoever relies on its key would be locked out.
-pub(crate) fn create_secret(path: &Path, secret: &[u8]) -> Result<(), Failure> {
+pub(crate) fn create(path: &Path, what: Secret, secret: &[u8]) -> Result<(), Failure> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]
@@ -34,7 +66,7 @@ pub(crate) fn create_secret(path: &Path, secret: &[u8]) -> Result<(), Failure> {
             _ => format!("{} cannot be written ({error}); choose another file with --out", path.display()),
         })
     })?;
-    let line = BASE64URL_NOPAD.encode(secret) + "\n";
+    let line = format!("{}{}\n", what.prefix(), BASE64URL_NOPAD.encode(secret));
     file.write_all(line.as_bytes())
         .and_then(|()| file.sync_all())
         .map_err(|error| {
@@ -44,31 +76,40 @@ pub(crate) fn create_secret(path: &Path, secret: &[u8]) -> Result<(), Failure> {
         })
 }
 
-/// Reads a server's key.
-pub(crate) fn read(path: &Path) -> Result<ServerKey, Failure> {
-    read_key(path, "punctual keygen").map(ServerKey::from_private)
-}
-
-/// Reads 32 bytes; `maker` is the command that makes such a file.
-pub(crate) fn read_key(path: &Path, maker: &str) -> Result<[u8; 32], Failure> {
-    let bytes = read_secret(path, maker)?;
+/// Reads a key.
+pub(crate) fn read_key(path: &Path, what: Secret) -> Result<[u8; 32], Failure> {
+    let bytes = read(path, what)?;
     <[u8; 32]>::try_from(bytes).map_err(|_| {
         Failure::bad_input(format_args!(
-            "{} is not a key (43 characters of URL-safe base64); `{maker}` makes one",
-            path.display()
+            "{} is not {} (32 bytes in URL-safe base64); `{}` makes one",
+            path.display(),
+            what.name(),
+            what.maker()
         ))
     })
 }
 
-/// Reads what [`create_secret`] wrote.
-pub(crate) fn read_secret(path: &Path, maker: &str) -> Result<Vec<u8>, Failure> {
+/// Reads what [`create`] wrote. A line that does not say what it is will do, as another program may have written it.
+pub(crate) fn read(path: &Path, what: Secret) -> Result<Vec<u8>, Failure> {
+    let maker = what.maker();
     let bytes = fs::read(path).map_err(|error| {
         Failure::bad_input(format_args!(
             "{} cannot be read ({error}); `{maker}` makes one",
             path.display()
         ))
     })?;
-    BASE64URL_NOPAD.decode(bytes.trim_ascii()).map_err(|_| {
+    let line = bytes.trim_ascii();
+    let mut others = Secret::ALL.into_iter().filter(|other| *other != what);
+    if let Some(other) = others.find(|other| line.starts_with(other.prefix().as_bytes())) {
+        return Err(Failure::bad_input(format_args!(
+            "{} holds {}, where {} is needed; `{maker}` makes one",
+            path.display(),
+            other.name(),
+            what.name()
+        )));
+    }
+    let secret = line.strip_prefix(what.prefix().as_bytes());
+    BASE64URL_NOPAD.decode(secret.unwrap_or(line)).map_err(|_| {
         Failure::bad_input(format_args!(
             "{} is not one line of URL-safe base64; `{maker}` makes one",
             path.display()

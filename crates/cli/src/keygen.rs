@@ -7,7 +7,8 @@ use punctual_proto::ServerKey;
 use serde::Serialize;
 
 use crate::failure::Failure;
-use crate::{key_file, output};
+use crate::key_file::{self, Secret};
+use crate::output;
 
 /// Make a server's key: the private half into a file that only you can read, the public half on standard output.
 #[derive(clap::Args)]
@@ -32,7 +33,7 @@ struct Made {
 pub(crate) fn run(args: Args) -> Result<(), Failure> {
     let private = entropy::seed().map_err(Failure::failed)?;
     let key = ServerKey::from_private(private);
-    key_file::create(&args.out, &key)?;
+    key_file::create(&args.out, Secret::ServerKey, &private)?;
     let public_key = key_file::encode(&key.public());
     let made = Made {
         url: format!("punctual://HOST:7777#{public_key}"),

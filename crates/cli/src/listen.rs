@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use punctual::{Config, Endpoint, EndpointError, PublicKey, ServerKey, ServerUrl, TokenKey};
 
 use crate::failure::Failure;
-use crate::{key_file, token, values};
+use crate::key_file::{self, Secret};
+use crate::{output, values};
 
 /// Flags of a server.
 #[derive(clap::Args)]
@@ -39,12 +40,12 @@ impl Listen {
     /// A server and its URLs, the one for other machines first. The configuration's token key is that of the flags.
     pub(crate) fn open(&self, config: Config) -> Result<(Endpoint, Vec<String>), Failure> {
         let key = match &self.key {
-            Some(file) => ServerKey::from_private(key_file::read(file)?.private()),
+            Some(file) => ServerKey::from_private(key_file::read_key(file, Secret::ServerKey)?),
             None => ServerKey::generate().map_err(Failure::failed)?,
         };
         let public = key.public();
         let token_key = match &self.token_key {
-            Some(file) => Some(TokenKey(key_file::read_key(file, token::MAKER)?)),
+            Some(file) => Some(TokenKey(key_file::read_key(file, Secret::TokenKey)?)),
             None => None,
         };
         let config = Config {
@@ -56,21 +57,27 @@ impl Listen {
             error => Failure::failed(error),
         })?;
         let port = endpoint.local_addr().port();
-        Ok((endpoint, urls(self.listen.ip(), port, public)))
+        let hosts = hosts(self.listen.ip());
+        if hosts.iter().all(|host| host.is_loopback()) && !self.listen.ip().is_loopback() {
+            output::note(
+                "This machine has no way to other networks: clients elsewhere put its address in place of the URL's.",
+            );
+        }
+        Ok((endpoint, urls(hosts, port, public)))
     }
 }
 
 /// The URLs of a server that listens here, the one for other machines first.
-fn urls(listen: IpAddr, port: u16, key: PublicKey) -> Vec<String> {
-    let url = |host| ServerUrl::new(host, port, key).to_string();
-    hosts(listen).into_iter().map(url).collect()
+fn urls(hosts: Vec<IpAddr>, port: u16, key: PublicKey) -> Vec<String> {
+    let url = |host: IpAddr| ServerUrl::new(host.to_string(), port, key).to_string();
+    hosts.into_iter().map(url).collect()
 }
 
 /// By which names clients reach a server that listens here: an address that stands for all of the machine's is replaced by
 /// the one that it uses towards the outside, and by loopback for trying it out.
-fn hosts(listen: IpAddr) -> Vec<String> {
+fn hosts(listen: IpAddr) -> Vec<IpAddr> {
     if !listen.is_unspecified() {
-        return vec![listen.to_string()];
+        return vec![listen];
     }
     let loopback: IpAddr = match listen {
         IpAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
@@ -84,13 +91,7 @@ fn hosts(listen: IpAddr) -> Vec<String> {
         let documentation = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1);
         outward((Ipv6Addr::UNSPECIFIED, 0).into(), (documentation, 9).into())
     });
-    let mut hosts: Vec<String> = v6
-        .flatten()
-        .into_iter()
-        .chain(v4)
-        .map(|ip| ip.to_string())
-        .collect();
-    let loopback = loopback.to_string();
+    let mut hosts: Vec<IpAddr> = v6.flatten().into_iter().chain(v4).collect();
     if !hosts.contains(&loopback) {
         hosts.push(loopback);
     }
@@ -112,12 +113,12 @@ mod tests {
     #[test]
     fn an_address_that_clients_can_use_is_printed() {
         let host: IpAddr = "10.1.2.3".parse().unwrap();
-        assert_eq!(hosts(host), ["10.1.2.3"]);
+        assert_eq!(hosts(host), [host]);
         for any in ["0.0.0.0", "::"] {
             let hosts = hosts(any.parse().unwrap());
             assert!(!hosts.is_empty());
             for host in hosts {
-                assert!(!host.parse::<IpAddr>().unwrap().is_unspecified());
+                assert!(!host.is_unspecified());
             }
         }
     }

@@ -131,6 +131,11 @@ pub(crate) struct OutputFile {
 impl OutputFile {
     /// Finds out whether the file can be written. What it held stays until [`OutputFile::write`].
     pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
+        if path == Path::new("-") {
+            return Err(Failure::bad_input(
+                "- would be a file of that name; standard output is what the figures go to, and /dev/stdout names it",
+            ));
+        }
         let created = OpenOptions::new().write(true).create_new(true).open(path);
         let existing = match created {
             Ok(_) => fs::remove_file(path).map(|()| None),

@@ -17,8 +17,9 @@ use punctual_lab::stats::Report;
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
+use crate::key_file::{self, Secret};
 use crate::scoreboard;
-use crate::{interrupt, key_file, output, values};
+use crate::{interrupt, output, values};
 use tally::Tally;
 use view::View;
 
@@ -90,7 +91,7 @@ impl Args {
 
 /// Reads a connect token.
 pub(crate) fn read_token(file: &Path) -> Result<ConnectToken, Failure> {
-    let bytes = key_file::read_secret(file, "punctual token")?;
+    let bytes = key_file::read(file, Secret::Token)?;
     ConnectToken::from_bytes(&bytes).map_err(|_| {
         Failure::bad_input(format_args!(
             "{} is not a connect token; `punctual token` makes one",

@@ -8,10 +8,8 @@ use punctual_net::entropy;
 use serde::Serialize;
 
 use crate::failure::Failure;
-use crate::{key_file, output};
-
-/// The command that makes token keys, for messages.
-pub(crate) const MAKER: &str = "punctual token --new-key";
+use crate::key_file::{self, Secret};
+use crate::output;
 
 /// Make a connect token for one client: who it is, until when it may connect, and to which server.
 ///
@@ -57,7 +55,7 @@ struct Made {
 pub(crate) fn run(args: Args) -> Result<(), Failure> {
     let key = match args.new_key {
         true => entropy::seed().map_err(Failure::failed)?,
-        false => key_file::read_key(&args.key, MAKER)?,
+        false => key_file::read_key(&args.key, Secret::TokenKey)?,
     };
     let issuer = TokenIssuer::new(TokenKey(key));
     let issuer = match &args.server {
@@ -68,9 +66,9 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
         .issue(args.identity.as_bytes(), Duration::from_secs(args.valid_s))
         .map_err(Failure::bad_input)?;
     if args.new_key {
-        key_file::create_secret(&args.key, &key)?;
+        key_file::create(&args.key, Secret::TokenKey, &key)?;
     }
-    if let Err(failure) = key_file::create_secret(&args.out, &token.to_bytes()) {
+    if let Err(failure) = key_file::create(&args.out, Secret::Token, &token.to_bytes()) {
         // Nothing was made of it: the command can be given again.
         if args.new_key {
             let _ = std::fs::remove_file(&args.key);

@@ -200,8 +200,8 @@ fn what_cannot_be_done_is_said_in_a_sentence() {
         ),
         (&["run", "--mtu", "100", "--", "true"], "--mtu"),
         (
-            &["run", "--pcap", "/nowhere", "--", "true"],
-            "/nowhere/client.pcap",
+            &["run", "--pcap", "/nowhere/captures", "--", "true"],
+            "/nowhere/captures",
         ),
         (
             &["run", "--congestion-control", "telepathy", "--", "true"],

@@ -35,8 +35,8 @@ pub const ORDERED_MESSAGES_MAX: usize = 1 << 14;
 pub const BLOCK_WINDOW: u64 = 8192;
 /// Bytes that a session holds for its peer: blocks half received, messages half assembled or out of order, messages not yet
 /// taken. A sender's queue, its larger messages, what may wait in order, and as much again for padding and repair symbols:
-/// an honest sender is refused only when the application does not take its messages. (Repair symbols of blocks that are held already come on top: as much
-/// again at most.)
+/// an honest sender is refused only when the application does not take its messages. (A block counts whole from its first symbol on, and takes what has come
+/// of it.)
 pub const RECEIVE_MAX: usize = 4 * SEND_QUEUE_MAX;
 /// Messages of several blocks that a session holds half received; twice what a sender has in progress, since it may have
 /// given up some that the receiver has not heard of.

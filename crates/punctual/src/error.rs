@@ -241,7 +241,9 @@ impl fmt::Display for OpenError {
                 "the session already has its {limit} streams: drop one before opening another"
             ),
             Self::Closed { why: Some(why) } => write!(f, "the session is over: {why}"),
-            Self::Closed { why: None } => f.write_str("the session is over"),
+            Self::Closed { why: None } => {
+                f.write_str("the session is not open: it has ended, or is not connected yet")
+            }
         }
     }
 }

@@ -272,7 +272,8 @@ impl Endpoint {
     }
 
     /// Opens a stream for messages to the peer, as [`Session::open_stream`](crate::Session::open_stream) does.
-    /// [`StreamId::DEFAULT`] is there without it: reliable, unordered, of weight 1.
+    /// [`StreamId::DEFAULT`] is there without it: reliable, unordered, of weight 1, unless a stream was opened with its number, 0. The first that is opened
+    /// without a number has that: who uses both gives theirs a number.
     ///
     /// # Errors
     /// See [`OpenError`].

@@ -83,7 +83,8 @@ impl Session {
         current.or(self.handle.remote)
     }
 
-    /// Opens a stream for messages to the peer. Nothing travels: the peer hears of it by the first message.
+    /// Opens a stream for messages to the peer. Nothing travels: the peer hears of it by the first message. One without a number has the least
+    /// that is free.
     ///
     /// # Errors
     /// See [`OpenError`].

@@ -245,7 +245,7 @@ fn latencies(result: &ScenarioResult) -> Vec<Vec<String>> {
 }
 
 fn deadlines(result: &ScenarioResult) -> Vec<Vec<String>> {
-    let head = "stream|deadline ms|target|on time [95 %]|at best|predicted|recovery|at least|late: queue|loss|delay|other";
+    let head = "stream|deadline ms|target|on time [95 %]|at best|predicted|recovery|at least|late: queue|loss|delay|other|misjudged";
     let row = |s: &StreamResult| {
         let late = s.outcomes.late;
         let rest = late.total() - late.queue - late.loss - late.delay;
@@ -270,6 +270,7 @@ fn deadlines(result: &ScenarioResult) -> Vec<Vec<String>> {
             late.loss.to_string(),
             late.delay.to_string(),
             rest.to_string(),
+            s.outcomes.misjudged.to_string(),
         ])
     };
     headed(head, result.streams.iter().filter_map(row))

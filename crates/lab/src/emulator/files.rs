@@ -183,11 +183,15 @@ impl Write for Shared {
 const SNAPLEN: u32 = 65_535;
 
 impl Capture {
-    /// Makes `client.pcap` and `server.pcap` in a directory, in place of those that were there.
+    /// Makes `client.pcap` and `server.pcap` in a directory, which is made if it is not there, in place of those that were there.
     ///
     /// # Errors
     /// When they cannot be written.
     pub fn create(directory: &Path) -> Result<Self, EmulatorError> {
+        let name = directory.display().to_string();
+        if !directory.is_dir() {
+            std::fs::create_dir(directory).map_err(failed(&name))?;
+        }
         let create = |site: Site| {
             let path = directory.join(format!("{}.pcap", site.name()));
             let name = path.display().to_string();

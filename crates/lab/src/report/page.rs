@@ -184,8 +184,8 @@ fn table(report: &Report) -> String {
 }
 
 /// What the last row of the table is.
-const FLOORS: &str = " <i>floor</i>: late whatever is sent, all the time from the message to its deadline; and the cost of \
-     replacing what is lost, and nothing else.";
+const FLOORS: &str = " <i>floor</i>: late whatever is sent, all the time from the message to its deadline; and about \
+     what replacing each loss costs, and nothing else: who is lucky pays less.";
 
 /// A longer cell is words, and goes over several lines; others are numbers, and do not.
 const WORDS: usize = 34;

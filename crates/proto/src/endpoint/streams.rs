@@ -12,7 +12,8 @@ use crate::time::Instant;
 
 impl Endpoint {
     /// Opens a stream for messages to the peer. Nothing travels: the peer hears of it by the first message. Streams of the two
-    /// directions have nothing to do with each other.
+    /// directions have nothing to do with each other. One without a number has the least that is free, of which the first is that of
+    /// [`StreamId::DEFAULT`].
     ///
     /// # Errors
     /// When there are too many, the number is taken, or the configuration makes no sense; see [`StreamError`].

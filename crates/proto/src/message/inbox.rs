@@ -12,14 +12,13 @@ use crate::pool::Pool;
 use crate::stream::Arrived;
 use crate::wire::{Order, Preamble, Reader, Symbol, expand};
 
-/// Blocks done, of the [`BLOCK_WINDOW`] below the newest: what makes delivery exactly-once.
+/// Blocks done, of the [`BLOCK_WINDOW`] up to the newest that was seen: what makes delivery exactly-once.
 #[derive(Default)]
 struct Done {
     /// All blocks below are done.
     base: u64,
     /// Bit i of word w: block base + 64 w + i. `base` is a multiple of 64.
     words: VecDeque<u64>,
-    newest: u64,
 }
 
 impl Done {
@@ -32,17 +31,26 @@ impl Done {
             .is_some_and(|word| word & (1 << (offset % 64)) != 0)
     }
 
-    fn insert(&mut self, block: u64) {
-        self.newest = self.newest.max(block);
-        self.forget_below(self.newest.saturating_sub(BLOCK_WINDOW - 1));
-        let Some(offset) = block.checked_sub(self.base) else {
+    /// Blocks up to the newest that was seen. O(words).
+    fn insert(&mut self, blocks: &RangeInclusive<u64>) {
+        let (first, last) = (*blocks.start().max(&self.base), *blocks.end());
+        if first > last {
             return;
-        };
-        let word = (offset / 64) as usize;
-        if word >= self.words.len() {
-            self.words.resize(word + 1, 0);
         }
-        self.words[word] |= 1 << (offset % 64);
+        let (first, last) = (first - self.base, last - self.base);
+        let words = (first / 64) as usize..=(last / 64) as usize;
+        if *words.end() >= self.words.len() {
+            self.words.resize(words.end() + 1, 0);
+        }
+        for word in words.clone() {
+            let from = if word == *words.start() {
+                first % 64
+            } else {
+                0
+            };
+            let to = if word == *words.end() { last % 64 } else { 63 };
+            self.words[word] |= (u64::MAX << from) & (u64::MAX >> (63 - to));
+        }
         while self.words.front() == Some(&u64::MAX) {
             self.words.pop_front();
             self.base += 64;
@@ -68,20 +76,30 @@ struct Partial {
     symbol_len: usize,
     /// Source symbols present.
     present: u64,
-    /// k symbols in their places.
-    block: Vec<u8>,
-    /// Repair symbols with their indices, one after another.
-    repairs: Vec<u8>,
-    repair_indices: Vec<u8>,
+    /// In the order of their arrival: what is there of a block takes room, not what the first of its symbols says it will be.
+    symbols: Vec<u8>,
+    esis: Vec<u8>,
 }
 
 impl Partial {
-    fn received(&self) -> usize {
-        self.present.count_ones() as usize + self.repair_indices.len()
+    fn new(number: u64, symbol: &Symbol<'_>, pool: &mut Pool) -> Self {
+        Self {
+            number,
+            source_symbols: symbol.source_symbols,
+            symbol_len: symbol.data.len(),
+            present: 0,
+            symbols: pool.take(2 * symbol.data.len()),
+            esis: pool.take(1),
+        }
     }
 
+    fn received(&self) -> usize {
+        self.esis.len()
+    }
+
+    /// Bytes that it will have when it is complete.
     fn bytes(&self) -> usize {
-        self.block.len() + self.repairs.len()
+        usize::from(self.source_symbols) * self.symbol_len
     }
 
     fn compare(&self, symbol: &Symbol<'_>) -> Cuts {
@@ -92,6 +110,61 @@ impl Partial {
             Ordering::Greater if more != Ordering::Greater => Cuts::Old,
             _ => Cuts::Contradict,
         }
+    }
+
+    /// Keeps a symbol; `false` when it was there.
+    fn add(&mut self, symbol: &Symbol<'_>, pool: &mut Pool) -> bool {
+        if symbol.esi < self.source_symbols {
+            if self.present & (1 << symbol.esi) != 0 {
+                return false;
+            }
+            self.present |= 1 << symbol.esi;
+        } else if self.esis.contains(&symbol.esi) {
+            return false;
+        }
+        if self.symbols.len() + self.symbol_len > self.symbols.capacity() {
+            let more = (2 * self.symbols.capacity()).min(self.bytes());
+            let mut symbols = pool.take(more);
+            symbols.extend_from_slice(&self.symbols);
+            pool.give(core::mem::replace(&mut self.symbols, symbols));
+        }
+        self.esis.push(symbol.esi);
+        self.symbols.extend_from_slice(symbol.data);
+        true
+    }
+
+    /// The block, of k symbols.
+    fn rebuild(mut self, pool: &mut Pool) -> Vec<u8> {
+        if self.esis.iter().copied().eq(0..self.source_symbols) {
+            pool.give(self.esis);
+            return self.symbols;
+        }
+        let mut block = pool.take(self.bytes());
+        block.resize(self.bytes(), 0);
+        let mut repairs: [(u8, &mut [u8]); SOURCE_SYMBOLS_MAX] =
+            core::array::from_fn(|_| (0, &mut [][..]));
+        let mut count = 0;
+        let chunks = self.symbols.chunks_exact_mut(self.symbol_len);
+        for (&esi, chunk) in self.esis.iter().zip(chunks) {
+            match esi.checked_sub(self.source_symbols) {
+                None => {
+                    let start = usize::from(esi) * self.symbol_len;
+                    block[start..start + self.symbol_len].copy_from_slice(chunk);
+                }
+                Some(repair) => {
+                    repairs[count] = (repair, chunk);
+                    count += 1;
+                }
+            }
+        }
+        if count > 0 {
+            let (len, present) = (self.symbol_len, self.present);
+            punctual_erasure::rebuild(&mut block, len, present, &mut repairs[..count])
+                .expect("k distinct symbols of equal length are there");
+        }
+        pool.give(self.symbols);
+        pool.give(self.esis);
+        block
     }
 }
 
@@ -220,43 +293,42 @@ impl Inbox {
             None => None,
         };
         if known.is_none() {
+            self.see(number, pool);
             let needs = k * symbol.data.len();
-            if self.partials.len() >= PARTIAL_BLOCKS_MAX
+            // (A block of one symbol takes no place.)
+            if (k > 1 && self.partials.len() >= PARTIAL_BLOCKS_MAX)
                 || self.held_bytes() + waiting_bytes + needs > RECEIVE_MAX
             {
                 return Taken::Refused;
             }
-            self.newest = self.newest.max(number);
             if k == 1 {
                 // One symbol is the whole block, whichever it is: every repair symbol is a copy.
                 return self.finish_block(number, symbol.data, pool);
             }
         }
         let index = known.unwrap_or_else(|| {
-            self.partials.push(new_partial(number, symbol, pool));
+            self.partials.push(Partial::new(number, symbol, pool));
             self.held_bytes += k * symbol.data.len();
             self.partials.len() - 1
         });
         let partial = &mut self.partials[index];
-        if !place(partial, symbol, &mut self.held_bytes, pool) {
+        if !partial.add(symbol, pool) {
             return Taken::Duplicate;
         }
         if partial.received() < k {
             return Taken::Kept;
         }
-        let mut partial = self.partials.swap_remove(index);
+        let partial = self.partials.swap_remove(index);
         self.held_bytes -= partial.bytes();
-        rebuild(&mut partial);
-        let taken = self.finish_block(number, &partial.block, pool);
-        pool.give(partial.block);
-        pool.give(partial.repairs);
-        pool.give(partial.repair_indices);
+        let block = partial.rebuild(pool);
+        let taken = self.finish_block(number, &block, pool);
+        pool.give(block);
         taken
     }
 
     /// A block is whole: hands its message on when that is whole too.
     fn finish_block(&mut self, number: u64, block: &[u8], pool: &mut Pool) -> Taken {
-        self.mark_done(number..=number, pool);
+        self.done.insert(&(number..=number));
         let mut reader = Reader::new(block);
         let Ok(preamble) = Preamble::decode(&mut reader) else {
             return Taken::Malformed;
@@ -316,12 +388,12 @@ impl Inbox {
         self.done.words.shrink_to_fit();
     }
 
-    /// Marks blocks as done, and lets go of what lies behind the window then: its sender will not send it any more.
-    fn mark_done(&mut self, numbers: RangeInclusive<u64>, pool: &mut Pool) {
+    /// The sender has come to this block, whether there is room for it or not: what lies behind the window is let go, since it will not be sent any more.
+    fn see(&mut self, number: u64, pool: &mut Pool) {
+        self.newest = self.newest.max(number);
         let base = self.done.base;
-        for number in numbers {
-            self.done.insert(number);
-        }
+        let floor = self.newest.saturating_sub(BLOCK_WINDOW - 1);
+        self.done.forget_below(floor);
         if self.done.base > base && !self.partials.is_empty() {
             self.drop_partials(0..=self.done.base - 1, pool);
         }
@@ -334,11 +406,8 @@ impl Inbox {
         self.assemblies
             .drop_range(&(first..=last), &mut self.ready, pool);
         // The frame has whole numbers: later truncated ones are near its last.
-        self.newest = self.newest.max(last);
-        let from = first
-            .max(self.done.base)
-            .max(last.saturating_sub(BLOCK_WINDOW - 1));
-        self.mark_done(from..=last, pool);
+        self.see(last, pool);
+        self.done.insert(&(first..=last));
     }
 
     fn drop_partials(&mut self, numbers: RangeInclusive<u64>, pool: &mut Pool) {
@@ -355,78 +424,9 @@ impl Inbox {
     fn drop_partial(&mut self, index: usize, pool: &mut Pool) {
         let partial = self.partials.swap_remove(index);
         self.held_bytes -= partial.bytes();
-        pool.give(partial.block);
-        pool.give(partial.repairs);
-        pool.give(partial.repair_indices);
+        pool.give(partial.symbols);
+        pool.give(partial.esis);
     }
-}
-
-fn new_partial(number: u64, symbol: &Symbol<'_>, pool: &mut Pool) -> Partial {
-    let len = usize::from(symbol.source_symbols) * symbol.data.len();
-    let mut block = pool.take(len);
-    block.resize(len, 0);
-    Partial {
-        number,
-        source_symbols: symbol.source_symbols,
-        symbol_len: symbol.data.len(),
-        present: 0,
-        block,
-        repairs: Vec::new(),
-        repair_indices: Vec::new(),
-    }
-}
-
-/// Puts a symbol where it belongs; `false` when it was there.
-fn place(
-    partial: &mut Partial,
-    symbol: &Symbol<'_>,
-    held_bytes: &mut usize,
-    pool: &mut Pool,
-) -> bool {
-    if symbol.esi < symbol.source_symbols {
-        if partial.present & (1 << symbol.esi) != 0 {
-            return false;
-        }
-        partial.present |= 1 << symbol.esi;
-        let start = usize::from(symbol.esi) * partial.symbol_len;
-        partial.block[start..start + partial.symbol_len].copy_from_slice(symbol.data);
-        return true;
-    }
-    let repair = symbol.esi - symbol.source_symbols;
-    if partial.repair_indices.contains(&repair) {
-        return false;
-    }
-    if partial.repairs.capacity() == 0 {
-        partial.repairs = pool.take(partial.symbol_len * 2);
-        partial.repair_indices = pool.take(1);
-    }
-    partial.repair_indices.push(repair);
-    partial.repairs.extend_from_slice(symbol.data);
-    *held_bytes += symbol.data.len();
-    true
-}
-
-fn rebuild(partial: &mut Partial) {
-    if partial.repair_indices.is_empty() {
-        return;
-    }
-    let mut repairs: [(u8, &mut [u8]); SOURCE_SYMBOLS_MAX] =
-        core::array::from_fn(|_| (0, &mut [][..]));
-    let count = partial.repair_indices.len();
-    let chunks = partial.repairs.chunks_exact_mut(partial.symbol_len);
-    for (slot, (&index, chunk)) in repairs
-        .iter_mut()
-        .zip(partial.repair_indices.iter().zip(chunks))
-    {
-        *slot = (index, chunk);
-    }
-    punctual_erasure::rebuild(
-        &mut partial.block,
-        partial.symbol_len,
-        partial.present,
-        &mut repairs[..count],
-    )
-    .expect("k distinct symbols of equal length are there");
 }
 
 #[cfg(test)]

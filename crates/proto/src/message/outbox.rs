@@ -360,9 +360,19 @@ impl Outbox {
         self.large_burden == 0 || self.large_burden + len <= LARGE_BYTES_MAX
     }
 
-    /// Whether larger messages are on their way.
-    pub(crate) const fn has_large_in_progress(&self) -> bool {
-        self.large_in_progress > 0
+    /// The first blocks of larger messages that are on their way. O(messages) if there are any.
+    pub(crate) fn large_in_progress(&self) -> Vec<u64> {
+        if self.large_in_progress == 0 {
+            return Vec::new();
+        }
+        let messages = self.messages.slots.iter().filter_map(|slot| match slot {
+            Slot::Taken(message) => Some(message),
+            _ => None,
+        });
+        messages
+            .filter(|message| matches!(message.body, Body::Large(_)))
+            .filter_map(|message| message.first_block)
+            .collect()
     }
 
     /// Whether one more larger message may begin, when the receiver has not heard yet that `untold` were given up.

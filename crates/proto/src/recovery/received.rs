@@ -46,6 +46,22 @@ impl Received {
         self.bits[(number / 64) as usize % WORDS] & (1 << (number % 64)) != 0
     }
 
+    /// How many numbers of a range have not been received; `None` when that is not remembered.
+    pub(crate) fn missing(&self, from: u64, to: u64) -> Option<u64> {
+        if from > to || self.next.saturating_sub(from) > REPLAY_WINDOW {
+            return None;
+        }
+        let mut above = to.min(self.next).max(from);
+        let mut missing = to - above;
+        while above > from {
+            above -= self.run(above, from, true);
+            let gap = self.run(above, from, false);
+            missing += gap;
+            above -= gap;
+        }
+        Some(missing)
+    }
+
     /// Records a number that [`Received::is_new`].
     pub(crate) fn record(&mut self, number: u64) -> Settled {
         let mut settled = Settled {
@@ -168,6 +184,13 @@ mod tests {
                     assert_eq!(
                         received.is_new(number),
                         number > newest || (in_window && !model.contains(&number))
+                    );
+                    let from = number.saturating_sub(random(100));
+                    let missing = (from..number).filter(|number| !model.contains(number));
+                    assert_eq!(
+                        received.missing(from, number),
+                        ((newest + 1).saturating_sub(from) <= REPLAY_WINDOW)
+                            .then(|| missing.count() as u64)
                     );
                 }
                 if received.is_new(number) {

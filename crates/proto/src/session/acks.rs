@@ -22,11 +22,24 @@ struct Largest {
     took: Option<Duration>,
 }
 
+/// The last acknowledgement: the packet that held it, and when it left by the peer's clock. What it did not name has arrived since.
+#[derive(Clone, Copy)]
+pub(super) struct Heard {
+    number: u64,
+    left_at_us: u32,
+}
+
 /// What an acknowledgement tells about when packets arrived.
 #[derive(Clone, Copy)]
 struct Stamps {
     /// If the largest is newly acknowledged.
     largest: Option<Largest>,
+    /// The one before.
+    before: Option<Heard>,
+    /// Packets of the peer's in between that have not come, and may have held others; `None` when that is not known.
+    missing: Option<u64>,
+    /// They are too few for what it names to have come one by one.
+    is_of_one_moment: bool,
     /// Packets before this one had not arrived when it was acknowledged: those that have now were overtaken, and answered at once.
     overtaken_below: u64,
     /// By the peer's clock, when it left.
@@ -50,19 +63,18 @@ struct Arrived {
 }
 
 impl Session {
-    pub(super) fn handle_ack(&mut self, now: Instant, ack: &Ack, shared: &mut Shared<'_>) {
+    /// `number` is that of the packet that holds it.
+    pub(super) fn handle_ack(
+        &mut self,
+        now: Instant,
+        number: u64,
+        ack: &Ack,
+        shared: &mut Shared<'_>,
+    ) {
         let Some(largest) = ack.ranges.largest() else {
             return;
         };
-        let largest_info = self.take_timestamps(now, largest, ack);
-        let mut stamps = Stamps {
-            largest: largest_info,
-            gave_delay: largest_info.is_some(),
-            named_before: None,
-            named: None,
-            overtaken_below: self.largest_acked.unwrap_or(0),
-            left_at_us: ack.received_at.wrapping_add(ack.delay_us),
-        };
+        let mut stamps = self.take_stamps(now, number, ack, largest);
         self.largest_acked = self.largest_acked.max(Some(largest));
         let mut touched = core::mem::take(shared.touched);
         touched.clear();
@@ -99,6 +111,30 @@ impl Session {
         self.settle_flights(now, touched, shared);
         self.forget_settled(now);
         shared.experience.loss.observe(&mut self.path.level);
+    }
+
+    /// What it tells about when packets arrived, before it is told which.
+    fn take_stamps(&mut self, now: Instant, number: u64, ack: &Ack, largest: u64) -> Stamps {
+        let largest_info = self.take_timestamps(now, largest, ack);
+        let left_at_us = ack.received_at.wrapping_add(ack.delay_us);
+        let before = self.liveness.heard;
+        let unheard_from = before.map_or(0, |heard| heard.number + 1);
+        let missing = self.received.missing(unheard_from, number);
+        let stamps = Stamps {
+            largest: largest_info,
+            before,
+            missing,
+            is_of_one_moment: missing.is_some_and(|missing| self.is_of_one_moment(ack, missing)),
+            gave_delay: largest_info.is_some(),
+            named_before: None,
+            named: None,
+            overtaken_below: self.largest_acked.unwrap_or(0),
+            left_at_us,
+        };
+        if number >= unheard_from {
+            self.liveness.heard = Some(Heard { number, left_at_us });
+        }
+        stamps
     }
 
     /// Round trip, clock offset and one-way delay from the largest packet, when it is newly acknowledged.
@@ -309,7 +345,34 @@ impl Session {
         took.filter(|took| *took <= now.since(sent_at))
     }
 
-    /// When a packet arrived, in our time, and how well that is known.
+    /// Whether what an acknowledgement is the first to name has come all at once, before which so many packets of the peer's are missing. There is no delay timer:
+    /// what had come before, one moment after the other, would have had an acknowledgement each.
+    fn is_of_one_moment(&self, ack: &Ack, missing: u64) -> bool {
+        if missing == 0 {
+            return true;
+        }
+        let known = self.sent.numbers();
+        let runs = ack.ranges.runs().rev();
+        let numbers = runs.flat_map(|(first, last)| {
+            first.max(known.start)..(last.saturating_add(1)).min(known.end)
+        });
+        let unnamed = numbers
+            .filter_map(|number| self.sent.get(number))
+            .filter(|packet| packet.state != PacketState::Settled);
+        let (mut moments, mut moment) = (0, None);
+        for packet in unnamed {
+            let is_another = moment.is_none_or(|at| packet.sent_at.since(at) >= TOGETHER);
+            if is_another {
+                moments += 1;
+                moment = Some(packet.sent_at);
+            }
+        }
+        // The last is this one's own.
+        moments > missing + 1
+    }
+
+    /// When a packet arrived, in our time, and how well that is known. An acknowledgement names what came since the one before; one that was lost between
+    /// the two may have named it earlier.
     fn arrival(
         &self,
         now: Instant,
@@ -336,11 +399,21 @@ impl Session {
             return (early + spread / 2, residual + spread / 2);
         };
         let latest = newest + took;
-        if newest.since(sent_at) < TOGETHER {
+        if stamps.missing == Some(0) || newest.since(sent_at) < TOGETHER {
             return (latest, residual);
         }
-        let typical = (sent_at + self.path.owd.quantile(0.5)).min(latest);
-        (typical, residual + latest.since(typical))
+        let unnamed_for = stamps
+            .before
+            .and_then(|heard| self.clock.one_way_delay(sent_at, heard.left_at_us));
+        let least = unnamed_for.unwrap_or_default().max(self.path.owd.min());
+        let earliest = (sent_at + least).min(latest);
+        let typical = sent_at + self.path.owd.quantile(0.5);
+        let likely = match stamps.is_of_one_moment {
+            true => latest,
+            false => typical.clamp(earliest, latest),
+        };
+        let spread = latest.since(likely).max(likely.since(earliest));
+        (likely, residual + spread)
     }
 
     /// A block has arrived; its message has when all of its blocks have.

@@ -5,7 +5,7 @@ use core::time::Duration;
 
 use super::{CloseCode, CloseReason, Event, Piece, Role, Session, Shared, State};
 use crate::endpoint::{Ecn, Route};
-use crate::limits::{ABANDONS_PER_PACKET, EVENTS_MAX, IDLE_TIMEOUT_MIN};
+use crate::limits::{ABANDONS_PER_PACKET, EVENTS_MAX, IDLE_TIMEOUT_MIN, SYMBOLS_PER_PACKET_MAX};
 use crate::message::{Head, Ready, Taken};
 use crate::path::{Path, Validation};
 use crate::stream::{Arrived, StreamId, Verdict};
@@ -21,6 +21,7 @@ struct Contents {
     is_refused: bool,
     acks: usize,
     abandons: usize,
+    symbols: usize,
 }
 
 impl Contents {
@@ -28,7 +29,11 @@ impl Contents {
     fn count(&mut self, frame: &Frame<'_>) -> Result<(), DecodeError> {
         self.acks += usize::from(matches!(frame, Frame::Ack(_)));
         self.abandons += usize::from(matches!(frame, Frame::Abandon { .. }));
-        if self.acks > 1 || self.abandons > ABANDONS_PER_PACKET {
+        self.symbols += usize::from(matches!(frame, Frame::Symbol(_)));
+        if self.acks > 1
+            || self.abandons > ABANDONS_PER_PACKET
+            || self.symbols > SYMBOLS_PER_PACKET_MAX
+        {
             return Err(DecodeError::Invalid {
                 field: "frame count",
             });
@@ -79,16 +84,16 @@ impl Session {
         let waited = now.since(self.liveness.last_received);
         self.liveness.keep_alive.on_received(waited);
         self.liveness.last_received = now;
-        if self.is_ending(now) {
+        let content = &datagram[header_len..header_len + opened.len];
+        if self.is_ending(now, content) {
             // Recorded, so that a replay does not draw another CLOSE.
             self.received.record(number);
             return true;
         }
         self.confirm(now);
         let is_newest = number >= self.received.expected();
-        let content = &datagram[header_len..header_len + opened.len];
         let mut contents = Contents::default();
-        let result = self.handle_frames(now, content, &mut contents, shared);
+        let result = self.handle_frames(now, number, content, &mut contents, shared);
         if let Err(error) = result {
             // The peer holds the keys, so this is its mistake, not noise.
             self.statistics.packets_malformed += 1;
@@ -108,12 +113,13 @@ impl Session {
         true
     }
 
-    /// While closing, whatever comes is answered with CLOSE, and not looked at.
-    fn is_ending(&mut self, now: Instant) -> bool {
+    /// While closing, whatever comes is answered with CLOSE, and not looked at; but not the peer's own, or two that end together answer each other.
+    fn is_ending(&mut self, now: Instant, content: &[u8]) -> bool {
         match &mut self.state {
             State::Closed => true,
             State::Closing { is_due, until, .. } => {
-                *is_due = now < *until;
+                let first = Frame::decode(&mut Reader::new(content), self.sent.next_number());
+                *is_due |= now < *until && !matches!(first, Ok(Some(Frame::Close { .. })));
                 true
             }
             _ => false,
@@ -140,6 +146,7 @@ impl Session {
     fn handle_frames(
         &mut self,
         now: Instant,
+        number: u64,
         content: &[u8],
         contents: &mut Contents,
         shared: &mut Shared<'_>,
@@ -150,7 +157,7 @@ impl Session {
             contents.count(&frame)?;
             match frame {
                 Frame::Ping => {}
-                Frame::Ack(ack) => self.handle_ack(now, &ack, shared),
+                Frame::Ack(ack) => self.handle_ack(now, number, &ack, shared),
                 Frame::Abandon { first, count } => {
                     self.traffic.inbox.handle_abandon(first, count, shared.pool);
                     self.hand_on(shared)?;

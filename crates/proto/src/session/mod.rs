@@ -279,6 +279,7 @@ struct Liveness {
     last_sent: Instant,
     /// When an acknowledgement last told of something new.
     last_acked: Instant,
+    heard: Option<acks::Heard>,
     darkness: Darkness,
     /// When the newest packet that was acknowledged was sent.
     newest_acked_sent_at: Instant,
@@ -354,6 +355,7 @@ impl Session {
                 last_received: now,
                 last_sent: now,
                 last_acked: now,
+                heard: None,
                 darkness: Darkness::default(),
                 newest_acked_sent_at: now,
                 losses_since: None,

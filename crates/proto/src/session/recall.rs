@@ -373,10 +373,11 @@ impl Session {
     /// Joins runs of which the peer has not been told where all between them is over: one frame then tells of hundreds. (Four runs a round trip were told, and
     /// a lossy path makes more than that: blocks half received filled the peer's room.) O(runs + blocks between them).
     pub(super) fn join_abandoned(&mut self) {
-        // A block of a larger message may be over, and the message that it is a part of not.
-        if self.control.abandon_told.is_some() || self.traffic.outbox.has_large_in_progress() {
+        if self.control.abandon_told.is_some() {
             return;
         }
+        // Their first blocks may be over, and they are given up by these.
+        let begun = self.traffic.outbox.large_in_progress();
         let runs = self.control.abandoned.make_contiguous();
         runs.sort_by_key(|run| run.first);
         let mut kept = 0;
@@ -384,8 +385,15 @@ impl Session {
             let (last, next) = (runs[kept], runs[index]);
             let (end, next_end) = (last.first + last.count, next.first + next.count);
             let is_near = next_end.saturating_sub(last.first) <= BLOCK_WINDOW;
+            let between = end..next.first;
             let is_over = |number| self.traffic.outbox.block(number).is_none();
-            if !last.is_large && !next.is_large && is_near && (end..next.first).all(is_over) {
+            let begins_one = begun.iter().any(|first| between.contains(first));
+            if !last.is_large
+                && !next.is_large
+                && is_near
+                && !begins_one
+                && between.clone().all(is_over)
+            {
                 runs[kept].count = end.max(next_end) - last.first;
             } else {
                 kept += 1;

@@ -47,7 +47,7 @@ pub enum SendError {
     },
     /// No message of this id waits for content.
     NoMessage,
-    /// The session is not open (any more).
+    /// The session is not open: it has ended, or its [`Event::Connected`](crate::Event::Connected) has not come yet.
     Closed {
         /// Why, when it is known.
         why: Option<CloseReason>,
@@ -69,7 +69,9 @@ impl core::fmt::Display for SendError {
             Self::NoStream { stream } => write!(f, "stream {stream} is not open: open it first"),
             Self::NoMessage => f.write_str("no such message waits for content"),
             Self::Closed { why: Some(why) } => write!(f, "the session is closed: {why}"),
-            Self::Closed { why: None } => f.write_str("the session is closed"),
+            Self::Closed { why: None } => {
+                f.write_str("the session is not open: it has ended, or is not connected yet")
+            }
         }
     }
 }

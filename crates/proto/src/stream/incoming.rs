@@ -57,6 +57,8 @@ pub(crate) struct Incoming {
     keys: BTreeMap<(u16, u64), u64>,
     /// Keys to have before the old ones are looked for.
     keys_limit: usize,
+    /// The newest first block of all of them.
+    newest: u64,
     /// Bytes of messages that wait for one before them.
     waiting_bytes: usize,
 }
@@ -122,9 +124,11 @@ impl Incoming {
                 entry.newest = entry.newest.max(first_block + 1);
             }
             Order::Key(key) => {
+                self.newest = self.newest.max(first_block);
                 if self.keys.len() >= self.keys_limit.max(KEYS_LEAST) {
-                    // Older blocks than those of the window are done for: nothing of them can come after this.
-                    let floor = first_block.saturating_sub(BLOCK_WINDOW);
+                    // Older blocks than those of the window are done for: nothing of them can come after this. (That of the newest, or a peer that
+                    // completes old messages late would have ever more remembered.)
+                    let floor = self.newest.saturating_sub(BLOCK_WINDOW);
                     self.keys.retain(|_, newest| *newest >= floor);
                     self.keys_limit = self.keys.len() * 2;
                 }
@@ -268,6 +272,18 @@ mod tests {
         let mut incoming = Incoming::default();
         for block in 0..100_000 {
             assert_eq!(arrive(&mut incoming, Order::Key(block), block, 1), [1]);
+            assert!(incoming.keys() <= 2 * BLOCK_WINDOW as usize + KEYS_LEAST);
+        }
+    }
+
+    /// A regression: nothing was forgotten when an old message was complete at the moment at which keys are looked for, and twice as many were remembered after each.
+    #[test]
+    fn keys_are_forgotten_whichever_message_is_complete() {
+        let mut incoming = Incoming::default();
+        for block in 1000..200_000 {
+            let is_looked_for = incoming.keys() >= incoming.keys_limit.max(KEYS_LEAST);
+            let begun = if is_looked_for { block % 60 } else { block };
+            incoming.on_handed_on(1, Order::Key(block), begun);
             assert!(incoming.keys() <= 2 * BLOCK_WINDOW as usize + KEYS_LEAST);
         }
     }

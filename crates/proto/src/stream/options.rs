@@ -177,7 +177,7 @@ pub enum StreamError {
         /// The largest that may be chosen.
         max: u16,
     },
-    /// The session is not there or not open (any more).
+    /// The session is not open: it has ended, or its [`Event::Connected`](crate::Event::Connected) has not come yet.
     Closed,
 }
 
@@ -193,7 +193,9 @@ impl core::fmt::Display for StreamError {
             Self::AlreadyOpen { number } => write!(f, "stream {number} is already open"),
             Self::Number { max } => write!(f, "a stream's number must be 0 to {max}"),
             Self::Weight { max } => write!(f, "a stream's weight must be 1 to {max}"),
-            Self::Closed => f.write_str("the session is closed"),
+            Self::Closed => {
+                f.write_str("the session is not open: it has ended, or is not connected yet")
+            }
         }
     }
 }

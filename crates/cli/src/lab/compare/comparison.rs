@@ -113,7 +113,7 @@ pub(super) fn answers(part: &PartJudgement) -> [Answer; 4] {
     [
         Answer {
             question: "(a) preventable late share at most max(target, reference's + 0.1 pp)",
-            number: format!("{} of {} rows", lateness.rows_held, lateness.rows),
+            number: format!("true of {} of {} rows", lateness.rows_held, lateness.rows),
             note: format!(
                 "at worst {} above; missed beyond chance in {}; all causes counted: {} rows",
                 measured(lateness.excess_max),
@@ -138,11 +138,11 @@ pub(super) fn answers(part: &PartJudgement) -> [Answer; 4] {
         Answer {
             question: "(c) late less where the reference misses its target through loss",
             number: format!(
-                "{} of {} rows",
+                "true of {} of {} rows",
                 loss_misses.rows_late_less, loss_misses.rows
             ),
             note: format!(
-                "of the {} that it misses beyond chance {}; late more beyond chance in {}",
+                "it misses beyond chance in {}, true of {} of those; late more beyond chance in {}",
                 loss_misses.rows_beyond_chance,
                 loss_misses.rows_beyond_chance_late_less,
                 loss_misses.rows_later_beyond_chance
@@ -151,7 +151,10 @@ pub(super) fn answers(part: &PartJudgement) -> [Answer; 4] {
         },
         Answer {
             question: "(d) predicted late share within the 95 % interval, in 9 rows of 10",
-            number: format!("{} of {} rows", calibration.rows_within, calibration.rows),
+            number: format!(
+                "true of {} of {} rows",
+                calibration.rows_within, calibration.rows
+            ),
             note: format!(
                 "mean absolute error {}; asked of stationary networks, which traces seldom are",
                 share(calibration.error_mean)

@@ -160,12 +160,12 @@ fn chart(row: &Row) -> LineChart {
     arms.sort_by_key(place);
     let series = |arm: &&ArmRow| Series {
         name: arm.figures.arm.clone(),
-        points: arm.curve.clone(),
+        points: steps(&arm.curve),
     };
     LineChart {
         title: row.network.clone(),
         caption: format!(
-            "Share of messages that arrived later than so many milliseconds. The deadline is {:.0} ms; {}.",
+            "Share of messages that arrived later than so many milliseconds; a line ends at the last that arrived. The deadline is {:.0} ms; {}.",
             row.deadline_ms, row.timing
         ),
         x_label: "latency".to_owned(),
@@ -177,5 +177,42 @@ fn chart(row: &Row) -> LineChart {
         x_marks: vec![(row.deadline_ms, "deadline".to_owned())],
         series: arms.iter().take(DRAWN_FIRST.len()).map(series).collect(),
         ..LineChart::default()
+    }
+}
+
+/// The corners of a distribution: down at each latency that occurred, level between two. The last step, to none, has no place on a logarithmic axis: without its
+/// corner a line ended at the last message but some, in front of the tail that it is drawn for.
+fn steps(curve: &[(f64, f64)]) -> Vec<(f64, f64)> {
+    let mut corners = Vec::with_capacity(2 * curve.len());
+    let mut level = 1.0;
+    for &(latency, later) in curve {
+        corners.push((latency, level));
+        if later > 0.0 {
+            corners.push((latency, later));
+        }
+        level = later;
+    }
+    corners
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_reaches_the_last_message() {
+        let curve = [(40.0, 0.5), (50.0, 0.001), (900.0, 0.0)];
+        let drawn = steps(&curve);
+        assert_eq!(
+            drawn,
+            [
+                (40.0, 1.0),
+                (40.0, 0.5),
+                (50.0, 0.5),
+                (50.0, 0.001),
+                (900.0, 0.001)
+            ]
+        );
+        assert!(steps(&[]).is_empty());
     }
 }

@@ -19,7 +19,7 @@ pub(super) fn table(explanation: &Explanation) -> Vec<Vec<String>> {
     let floors = explanation.results.first().map(|result| {
         let floors = &result.floors;
         vec![
-            "what no sender beats".to_owned(),
+            "at best, by what was lost".to_owned(),
             dash(),
             dash(),
             percent(floors.late_share),

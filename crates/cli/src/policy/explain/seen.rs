@@ -34,7 +34,7 @@ fn round_trip(first: &Situation) -> String {
 
 fn loss(first: &Situation) -> String {
     format!(
-        "{:.2} % of symbols now, in the long run at most {:.2} %",
+        "{:.2} % of symbols now (the older policies take {:.2} %: its average, with room for chance)",
         percent(first.loss_mean),
         percent(first.loss)
     )
