@@ -57,12 +57,16 @@ struct Liar {
     lies: Lies,
     block: u64,
     frames: Vec<u8>,
+    /// Symbols among them.
+    symbols: usize,
 }
 
 /// Far above the blocks that the client's endpoint counts: what it says itself counts as old, and is not handed on.
 const FIRST_BLOCK: u64 = 20_000;
 /// Bytes of frames that one packet takes.
 const PACKET: usize = 1000;
+/// More in one packet are malformed.
+const SYMBOLS: usize = 32;
 
 impl Liar {
     fn connect() -> Self {
@@ -77,6 +81,7 @@ impl Liar {
             lies,
             block: FIRST_BLOCK,
             frames: Vec::new(),
+            symbols: 0,
         }
     }
 
@@ -105,7 +110,11 @@ impl Liar {
             data: &data[..head + content.len()],
         };
         self.block += 1;
+        if self.symbols == SYMBOLS {
+            self.tell();
+        }
         self.frame(|writer| Frame::Symbol(symbol).encode(writer));
+        self.symbols += 1;
     }
 
     fn message(&mut self, stream: u16, order: Order, content: &[u8]) {
@@ -120,6 +129,7 @@ impl Liar {
     /// Sends the frames so far.
     fn tell(&mut self) {
         let frames = std::mem::take(&mut self.frames);
+        self.symbols = 0;
         self.lies.lock().unwrap().push_back(frames);
         for _ in 0..100 {
             // Something for the lie to take the place of.

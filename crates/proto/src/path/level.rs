@@ -6,6 +6,7 @@
 //! say that it has ended; on a steady path the levels it has never been at hardly count, and the estimate is as good as a long
 //! memory's. What bursts explain ([`super::burst`]) says nothing of the level: of four packets lost together, one counts.
 
+use core::ops::RangeInclusive;
 use core::time::Duration;
 
 use punctual_policy::Doubt;
@@ -73,8 +74,8 @@ pub(crate) struct UsualLoss([f32; LEVELS]);
 const EXPERIENCE: f32 = 20_000.0;
 /// Packets that the sessions of [`PRIOR`] count for.
 const PRIOR_PACKETS: f32 = 200.0;
-/// Packets between two reports of a session.
-const REPORTED: u8 = 32;
+/// Packets between two reports of a session, at least and at most as many as count.
+const REPORTED: RangeInclusive<u8> = 32..=64;
 
 impl Default for UsualLoss {
     fn default() -> Self {
@@ -85,15 +86,19 @@ impl Default for UsualLoss {
 impl UsualLoss {
     /// Takes note of where a path is now, every some dozen packets.
     pub(crate) fn observe(&mut self, level: &mut LossLevel) {
-        if level.unreported < REPORTED {
+        let (fewest, most) = REPORTED.into_inner();
+        // One a second: a download, or who means ill, does not speak for the paths of all others.
+        let second = level.changed_at.since(Instant::ZERO).as_secs() as u16;
+        if level.unreported < fewest || level.reported_in == second {
             return;
         }
         let packets: f32 = self.0.iter().sum();
         let keep = (EXPERIENCE / packets).min(1.0);
-        for (usual, now) in self.0.iter_mut().zip(level.now) {
-            *usual = *usual * keep + now * f32::from(level.unreported);
+        for (usual, share) in self.0.iter_mut().zip(level.now) {
+            *usual = *usual * keep + share * f32::from(level.unreported.min(most));
         }
         level.unreported = 0;
+        level.reported_in = second;
     }
 }
 
@@ -120,8 +125,9 @@ pub(crate) struct LossLevel {
     /// Losses beyond those that were expected, of late.
     unexpected: f32,
     changed_at: Instant,
-    /// Packets since the endpoint was last told.
+    /// Packets since the endpoint was last told, and in which second that was.
     unreported: u8,
+    reported_in: u16,
 }
 
 impl LossLevel {
@@ -136,6 +142,7 @@ impl LossLevel {
             unexpected: 0.0,
             changed_at: Instant::ZERO,
             unreported: 0,
+            reported_in: 0,
         };
         level.normalise();
         level.usual = level.now;

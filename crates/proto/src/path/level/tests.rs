@@ -1,5 +1,7 @@
 //! The level of loss, met packet by packet.
 
+use alloc::vec::Vec;
+
 use super::*;
 use crate::path::Bursts;
 
@@ -187,6 +189,30 @@ fn a_new_session_begins_with_what_others_met() {
     let (young, sure) = (LossLevel::among(&usual), usual.0.iter().sum::<f32>());
     assert!((0.012..0.04).contains(&young.mean()), "{}", young.mean());
     assert!(sure <= EXPERIENCE + 256.0);
+}
+
+/// A regression: a session counted by its packets, so that seven seconds of one download were all that new sessions knew.
+#[test]
+fn a_download_does_not_speak_for_all_paths() {
+    let mut usual = UsualLoss::default();
+    let mut games: Vec<_> = (0..50).map(|_| LossLevel::among(&usual)).collect();
+    let mut download = LossLevel::among(&usual);
+    for second in 0..60_u64 {
+        for game in &mut games {
+            for frame in 0..30 {
+                let at = Instant::from_micros(second * 1_000_000 + frame * 33_000);
+                game.record(at, false, ALONE);
+                usual.observe(game);
+            }
+        }
+        for packet in 0..1000 {
+            let at = Instant::from_micros(second * 1_000_000 + packet * 1000);
+            download.record(at, packet % 5 == 0, ALONE);
+            usual.observe(&mut download);
+        }
+    }
+    let young = LossLevel::among(&usual);
+    assert!(young.mean() < 0.01, "{}", young.mean());
 }
 
 /// Although it is sure which level it is: where misses grow with a high power of the loss, deciding by the mean lets more miss than are meant to.
