@@ -44,6 +44,8 @@ pub(crate) struct Duo {
     pub at_server: Option<SessionId>,
     pub received: Vec<(Moment, HostId, Vec<u8>)>,
     pub outcomes: Vec<(MessageId, Outcome)>,
+    /// Whose each of them is.
+    pub outcomes_of: Vec<HostId>,
     pub closed: Vec<(HostId, punctual_proto::CloseReason)>,
     /// How often there was room again.
     pub writable: usize,
@@ -106,6 +108,7 @@ impl Duo {
             at_server: None,
             received: Vec::new(),
             outcomes: Vec::new(),
+            outcomes_of: Vec::new(),
             closed: Vec::new(),
             writable: 0,
             pieces: 0,
@@ -132,7 +135,10 @@ impl Duo {
                 Event::Message { data, .. } => self.received.push((at, host, data)),
                 Event::Outcome {
                     message, outcome, ..
-                } => self.outcomes.push((message, outcome)),
+                } => {
+                    self.outcomes.push((message, outcome));
+                    self.outcomes_of.push(host);
+                }
                 Event::Closed { why } => self.closed.push((host, why)),
                 Event::Piece(Piece::Data { .. }) => self.pieces += 1,
                 Event::Piece(Piece::Aborted { .. }) => self.aborted += 1,

@@ -16,6 +16,9 @@ const LESS_ANSWERS: f32 = 16.0;
 /// No loop looks more seldom than ten times a second; what is answered together over longer is an outage's.
 const GATHERED_MAX: Duration = Duration::from_millis(100);
 
+/// More than of that time.
+const MOMENTS_MAX: u16 = 100;
+
 /// What is known of the answers on a path.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Feedback {
@@ -27,6 +30,9 @@ pub(crate) struct Feedback {
     /// Over how long a time the packets left that an acknowledgement was the first to name: the latest, and mostly, in microseconds.
     gathered_us: f32,
     gathers_us: f32,
+    /// Of how many moments the packets were that an acknowledgement was the first to name, with none lost before it: the latest, and mostly, in 256ths.
+    named: u16,
+    names_256: u16,
 }
 
 impl Feedback {
@@ -54,6 +60,23 @@ impl Feedback {
             LESS_ANSWERS
         };
         self.gathers_us += more_us / answers;
+    }
+
+    /// An acknowledgement, before which none was lost, is the first to name packets of so many moments. What was held on the way comes once and not twice in a row.
+    pub(crate) fn record_named(&mut self, moments: u16) {
+        let before = core::mem::replace(&mut self.named, moments);
+        let now_256 = moments.min(before).min(MOMENTS_MAX) * 256;
+        if now_256 > self.names_256 {
+            self.names_256 += (now_256 - self.names_256).div_ceil(2);
+        } else {
+            self.names_256 -= (self.names_256 - now_256) / 16;
+        }
+    }
+
+    /// Whether packets of so many moments are too many for so many acknowledgements, as this peer gathers what arrives: most have come at once.
+    pub(crate) fn is_too_much_for(&self, acknowledgements: u64, moments: u16) -> bool {
+        let each_256 = u64::from(self.names_256.max(256)) + 256;
+        u64::from(moments) * 256 > acknowledgements.saturating_mul(each_256)
     }
 
     /// Over about how long a time the peer gathers what arrives before it looks at it: a frame, or nothing.
@@ -110,6 +133,27 @@ mod tests {
             feedback.record_gathered(Duration::ZERO);
         }
         assert!(feedback.gathers() < Duration::from_micros(10));
+    }
+
+    #[test]
+    fn what_was_held_once_does_not_pass_for_frames() {
+        let mut feedback = Feedback::default();
+        for _ in 0..100 {
+            feedback.record_named(1);
+        }
+        feedback.record_named(40);
+        feedback.record_named(1);
+        assert!(feedback.is_too_much_for(2, 5) && !feedback.is_too_much_for(2, 4));
+        assert!(!feedback.is_too_much_for(u64::MAX, u16::MAX));
+        for _ in 0..10 {
+            feedback.record_named(4);
+        }
+        assert!(!feedback.is_too_much_for(2, 8), "frames of four");
+        assert!(feedback.is_too_much_for(2, 11));
+        for _ in 0..100 {
+            feedback.record_named(1);
+        }
+        assert!(feedback.is_too_much_for(2, 5));
     }
 
     #[test]

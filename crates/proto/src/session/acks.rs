@@ -27,6 +27,24 @@ struct Largest {
 pub(super) struct Heard {
     number: u64,
     left_at_us: u32,
+    /// When it came, by our own.
+    at: Instant,
+}
+
+/// Moments at which packets left, in their order.
+#[derive(Clone, Copy, Default)]
+struct Moments {
+    count: u16,
+    last: Option<Instant>,
+}
+
+impl Moments {
+    fn count(&mut self, sent_at: Instant) {
+        if self.last.is_none_or(|last| sent_at.since(last) >= TOGETHER) {
+            self.count = self.count.saturating_add(1);
+            self.last = Some(sent_at);
+        }
+    }
 }
 
 /// What an acknowledgement tells about when packets arrived.
@@ -40,6 +58,8 @@ struct Stamps {
     missing: Option<u64>,
     /// They are too few for what it names to have come one by one.
     is_of_one_moment: bool,
+    /// When what it is the first to name left.
+    moments: Moments,
     /// Packets before this one had not arrived when it was acknowledged: those that have now were overtaken, and answered at once.
     overtaken_below: u64,
     /// By the peer's clock, when it left.
@@ -92,6 +112,9 @@ impl Session {
         if let Some((first, last)) = stamps.named {
             self.path.feedback.record_gathered(last.since(first));
         }
+        if stamps.missing == Some(0) && stamps.moments.count > 0 {
+            self.path.feedback.record_named(stamps.moments.count);
+        }
         if is_news {
             let was_silent = self.liveness.last_acked + self.path.round_time() * 2 < now;
             self.liveness.last_acked = now;
@@ -125,6 +148,7 @@ impl Session {
             before,
             missing,
             is_of_one_moment: missing.is_some_and(|missing| self.is_of_one_moment(ack, missing)),
+            moments: Moments::default(),
             gave_delay: largest_info.is_some(),
             named_before: None,
             named: None,
@@ -132,15 +156,22 @@ impl Session {
             left_at_us,
         };
         if number >= unheard_from {
-            self.liveness.heard = Some(Heard { number, left_at_us });
+            self.liveness.heard = Some(Heard {
+                number,
+                left_at_us,
+                at: now,
+            });
         }
         stamps
     }
 
     /// Round trip, clock offset and one-way delay from the largest packet, when it is newly acknowledged.
     fn take_timestamps(&mut self, now: Instant, largest: u64, ack: &Ack) -> Option<Largest> {
+        // (What asks for no acknowledgement is settled from the beginning.)
+        let is_newest = Some(largest) > self.largest_acked;
         let is_of_use = |packet: &&SentPacket| {
-            packet.state != PacketState::Settled && packet.sent_at >= self.path.began
+            let is_news = is_newest || packet.state != PacketState::Settled;
+            is_news && packet.sent_at >= self.path.began
         };
         let packet = self.sent.get(largest).filter(is_of_use)?;
         let (sent_at, bytes) = (packet.sent_at, packet.bytes);
@@ -190,6 +221,7 @@ impl Session {
             return false;
         }
         let named_before = stamps.named_before.replace(number);
+        stamps.moments.count(packet.sent_at);
         if was == PacketState::Outstanding {
             self.note_answered_pair(number, packet.sent_at, named_before);
             let first = stamps.named.map_or(packet.sent_at, |(first, _)| first);
@@ -345,8 +377,8 @@ impl Session {
         took.filter(|took| *took <= now.since(sent_at))
     }
 
-    /// Whether what an acknowledgement is the first to name has come all at once, before which so many packets of the peer's are missing. There is no delay timer:
-    /// what had come before, one moment after the other, would have had an acknowledgement each.
+    /// Whether what an acknowledgement is the first to name has come at once, mostly, before which so many packets of the peer's are missing. There is no delay timer:
+    /// what had come before would have had acknowledgements of its own, of no more than the peer gathers.
     fn is_of_one_moment(&self, ack: &Ack, missing: u64) -> bool {
         if missing == 0 {
             return true;
@@ -359,16 +391,12 @@ impl Session {
         let unnamed = numbers
             .filter_map(|number| self.sent.get(number))
             .filter(|packet| packet.state != PacketState::Settled);
-        let (mut moments, mut moment) = (0, None);
+        let mut moments = Moments::default();
         for packet in unnamed {
-            let is_another = moment.is_none_or(|at| packet.sent_at.since(at) >= TOGETHER);
-            if is_another {
-                moments += 1;
-                moment = Some(packet.sent_at);
-            }
+            moments.count(packet.sent_at);
         }
-        // The last is this one's own.
-        moments > missing + 1
+        let feedback = &self.path.feedback;
+        feedback.is_too_much_for(missing.saturating_add(1), moments.count)
     }
 
     /// When a packet arrived, in our time, and how well that is known. An acknowledgement names what came since the one before; one that was lost between
@@ -384,13 +412,12 @@ impl Session {
             .clock
             .residual(now)
             .unwrap_or_else(|| self.path.rtt.min() / 2);
-        if let Some(took) = overtaken {
-            return (sent_at + took, residual);
-        }
-        let Some(Largest {
-            sent_at: newest,
-            took: Some(took),
-        }) = stamps.largest
+        let with_largest = stamps
+            .largest
+            .and_then(|Largest { sent_at, took }| Some((sent_at, sent_at + took?)));
+        let Some(latest) = overtaken
+            .map(|took| sent_at + took)
+            .or_else(|| with_largest.map(|(_, arrived_at)| arrived_at))
         else {
             // No timestamp for it: it arrived at some time before its acknowledgement did.
             let early = sent_at + self.path.owd.min();
@@ -398,17 +425,19 @@ impl Session {
             let spread = late.since(early);
             return (early + spread / 2, residual + spread / 2);
         };
-        let latest = newest + took;
-        if stamps.missing == Some(0) || newest.since(sent_at) < TOGETHER {
+        let is_beside_largest = overtaken.is_none()
+            && with_largest.is_some_and(|(newest, _)| newest.since(sent_at) < TOGETHER);
+        if stamps.missing == Some(0) || is_beside_largest {
             return (latest, residual);
         }
         let unnamed_for = stamps
             .before
+            .filter(|heard| heard.at > sent_at)
             .and_then(|heard| self.clock.one_way_delay(sent_at, heard.left_at_us));
         let least = unnamed_for.unwrap_or_default().max(self.path.owd.min());
         let earliest = (sent_at + least).min(latest);
         let typical = sent_at + self.path.owd.quantile(0.5);
-        let likely = match stamps.is_of_one_moment {
+        let likely = match stamps.is_of_one_moment || overtaken.is_some() {
             true => latest,
             false => typical.clamp(earliest, latest),
         };

@@ -1,7 +1,8 @@
 //! When a client asks whether its server still reaches it: where address translation has forgotten a session or the client is at
 //! another address, the server goes on sending to the old one, and only a packet from the client tells it better.
 //!
-//! A quiet session asks once an interval. One that has heard something all the time, and then nothing for several times as long as
+//! A quiet session asks once an interval, and again soon when no answer comes: two lost packets in a row ended sessions of whom nothing came for the whole idle
+//! timeout. One that has heard something all the time, and then nothing for several times as long as
 //! it ever had to wait lately, asks at once: who only watches does not stand still for an interval when it moves.
 
 use core::time::Duration;
@@ -56,12 +57,14 @@ impl KeepAlive {
     /// When to ask, if nothing comes until then. What we send ourselves puts nothing off: it may be too large for the path.
     pub(super) fn next_at(&self, last_received: Instant, round_time: Duration) -> Option<Instant> {
         let interval = self.interval?;
-        let silence = self.longest_wait.saturating_mul(WAITS).max(SILENCE_MIN);
         if self.unanswered == 0 {
+            let silence = self.longest_wait.saturating_mul(WAITS).max(SILENCE_MIN);
             return Some(last_received + silence.min(interval));
         }
-        let doubled = silence.saturating_mul(1 << self.unanswered.min(16));
-        Some(self.asked_at + doubled.max(round_time).min(interval))
+        // The answer is due within a round, however quiet the session was.
+        let patience = round_time.max(SILENCE_MIN);
+        let doubled = patience.saturating_mul(1 << self.unanswered.min(16));
+        Some(self.asked_at + doubled.min(interval))
     }
 
     pub(super) const fn on_asked(&mut self, now: Instant) {
@@ -112,6 +115,23 @@ mod tests {
         }
         let doubled = [250, 750, 1750, 3750, 7750, 15_750, 25_750, 35_750];
         assert_eq!(after_ms, doubled);
+    }
+
+    #[test]
+    fn a_question_that_was_lost_is_asked_again_long_before_the_session_is_over() {
+        let (mut keep_alive, mut now_ms) = (KeepAlive::new(at(0), Some(INTERVAL)), 0);
+        let quiet = core::iter::repeat_n(10_060, 10);
+        asks(&mut keep_alive, &mut now_ms, quiet);
+        let mut after_ms = Vec::new();
+        while after_ms.len() < 7 {
+            let due = keep_alive.next_at(at(now_ms), ROUND_TIME).unwrap();
+            keep_alive.on_asked(due);
+            after_ms.push(due.since(at(now_ms)).as_millis());
+        }
+        assert_eq!(
+            after_ms,
+            [10_000, 10_500, 11_500, 13_500, 17_500, 25_500, 35_500]
+        );
     }
 
     #[test]
