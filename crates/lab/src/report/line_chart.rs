@@ -70,6 +70,7 @@ pub struct LineChart {
 const WIDTH: f64 = 860.0;
 const HEIGHT: f64 = 400.0;
 const LEFT: f64 = 84.0;
+const MARK_HEIGHT: f64 = 16.0;
 
 impl LineChart {
     /// The chart as SVG, for pages with this crate's style.
@@ -100,7 +101,9 @@ impl LineChart {
             .iter()
             .map(|series| series.name.as_str())
             .collect();
-        let top = 16.0 + legend(&mut picture, (LEFT, 16.0), &names);
+        // What the marks are stands above the lines, which would go through the words.
+        let marks_top = 16.0 + legend(&mut picture, (LEFT, 16.0), &names);
+        let top = marks_top + MARK_HEIGHT * self.x_marks.len() as f64;
         let x = self.x_axis((LEFT, WIDTH - 26.0));
         let y = self.y_axis((HEIGHT - 52.0, top));
         for value in self.ticks_of_x(&x, 8) {
@@ -125,9 +128,13 @@ impl LineChart {
         }
         for (i, (value, name)) in self.x_marks.iter().enumerate() {
             let at = x.place(*value);
-            picture.line("deadline", (at, y.places.1), (at, y.places.0));
-            let below_each_other = y.places.1 + 14.0 + 16.0 * i as f64;
-            picture.text("mark", "end", (at - 5.0, below_each_other), name);
+            let above = marks_top + MARK_HEIGHT * i as f64;
+            picture.line("deadline", (at, above), (at, y.places.0));
+            let (anchor, beside) = match at < LEFT + 120.0 {
+                true => ("start", at + 5.0),
+                false => ("end", at - 5.0),
+            };
+            picture.text("mark", anchor, (beside, above + 12.0), name);
         }
         picture.text(
             "axis",
