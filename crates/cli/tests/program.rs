@@ -540,11 +540,8 @@ fn keys_are_private_and_never_overwritten() {
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
-        let mode = fs::metadata(&file)
-            .expect("it is there")
-            .permissions()
-            .mode();
-        assert_eq!(mode & 0o777, 0o600);
+        let metadata = fs::metadata(&file).expect("it is there");
+        assert_eq!(metadata.permissions().mode() & 0o777, 0o600);
     }
     refused(
         &format!("keygen --out {}", file.display()),
