@@ -158,15 +158,15 @@ fn who_only_receives_is_found_soon_after_it_moves() {
 }
 
 /// A regression: a keep-alive that was lost was sent again after ten seconds, and after two the session was over: half of the sessions that had nothing to say
-/// were within forty minutes, at 8 % of loss.
+/// were within forty minutes, at 8 % of loss; and within two hours, at 15 %, where waits doubled without end.
 #[test]
 fn a_session_that_says_nothing_goes_on_over_a_lossy_path() {
-    let lossy = path(ms(40), |channel| channel.loss = LossModel::Uniform(0.08));
+    let lossy = path(ms(40), |channel| channel.loss = LossModel::Uniform(0.15));
     for seed in 0..10 {
         let mut duo = Duo::connect(seed, &lossy);
-        duo.run(Duration::from_secs(40 * 60));
+        duo.run(Duration::from_secs(2 * 3600));
         assert!(duo.closed.is_empty(), "{seed}: {:?}", duo.closed);
         let sent = duo.stats().packets_sent;
-        assert!(sent < 700, "{sent} packets for 240 questions");
+        assert!(sent < 3 * 720, "{sent} packets for 720 questions");
     }
 }

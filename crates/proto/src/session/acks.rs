@@ -425,10 +425,15 @@ impl Session {
             let spread = late.since(early);
             return (early + spread / 2, residual + spread / 2);
         };
-        let is_beside_largest = overtaken.is_none()
-            && with_largest.is_some_and(|(newest, _)| newest.since(sent_at) < TOGETHER);
-        if stamps.missing == Some(0) || is_beside_largest {
+        if stamps.missing == Some(0) {
             return (latest, residual);
+        }
+        let before_largest = with_largest
+            .filter(|_| overtaken.is_none())
+            .map(|(newest, _)| newest.since(sent_at));
+        if let Some(apart) = before_largest.filter(|apart| *apart < TOGETHER) {
+            // An answer of its own may have been lost.
+            return (latest, residual + apart);
         }
         let unnamed_for = stamps
             .before

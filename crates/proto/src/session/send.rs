@@ -47,7 +47,7 @@ pub enum SendError {
     },
     /// No message of this id waits for content.
     NoMessage,
-    /// The session is not open: it has ended, or its [`Event::Connected`](crate::Event::Connected) has not come yet.
+    /// The session is not open: it has ended, or its [`Event::Connected`] has not come yet.
     Closed {
         /// Why, when it is known.
         why: Option<CloseReason>,
