@@ -170,3 +170,86 @@ fn a_session_that_says_nothing_goes_on_over_a_lossy_path() {
         assert!(sent < 3 * 720, "{sent} packets for 720 questions");
     }
 }
+
+/// A regression: the wait that a move made was taken for usual, and who moved three times within seconds was found after seven.
+#[test]
+fn who_moves_often_is_found_as_soon() {
+    let mut duo = Duo::connect(4, &path(ms(60), |_| {}));
+    let (server, session) = (duo.server, duo.at_server.unwrap());
+    let mut longest = 0;
+    let mut missing = 0;
+    for frame in 0..30 * 120 {
+        // In threes, two seconds apart.
+        if frame > 600 && frame % 600 < 180 && frame % 60 == 0 {
+            duo.world.change_address(duo.client);
+        }
+        duo.world.with_endpoint(server, |endpoint, now| {
+            let options = SendOptions::within(ms(100));
+            let _ = endpoint.send(now, session, StreamId::DEFAULT, &[1; 200], options);
+        });
+        let before = duo.received.len();
+        duo.run(ms(33));
+        missing = if duo.received.len() > before {
+            0
+        } else {
+            missing + 1
+        };
+        longest = missing.max(longest);
+    }
+    assert!((5..45).contains(&longest), "{longest} frames of 33 ms");
+}
+
+/// A regression: answers that had waited in the socket of a process that stood still were round trips as long as the stop: for up to twenty seconds no message
+/// had time for a second round, and was sent four times instead.
+#[test]
+fn a_process_that_stood_still_knows_its_round_trip() {
+    const STOPS_US: std::ops::Range<u64> = 4_000_000..7_000_000;
+    let mut server = Endpoint::new(server_config(), [9; 32]);
+    let mut client = Endpoint::new(client_config(), [1; 32]);
+    let [at_server, at_client]: [SocketAddr; 2] =
+        ["10.0.0.2:1", "10.0.0.1:1"].map(|at| at.parse().unwrap());
+    let at = |us: u64| Instant::from_micros(1_000_000 + us);
+    let options = ConnectOptions {
+        remote: at_server,
+        server_key: key().public(),
+        token: None,
+    };
+    let session = client.connect(at(0), &options).expect("there is room");
+    let mut on_way: BTreeMap<(u64, u64), (bool, Vec<u8>)> = BTreeMap::new();
+    let (mut sent, mut buffer) = (0, [0; 2048]);
+    for us in (0..8_000_000).step_by(250) {
+        let (now, is_stopped) = (at(us), STOPS_US.contains(&us));
+        // What comes for a process that stands still waits.
+        let due: Vec<_> = (on_way.range(..=(us, u64::MAX)))
+            .filter(|(_, (to_server, _))| *to_server || !is_stopped)
+            .map(|(key, _)| *key)
+            .collect();
+        for key in due {
+            let (to_server, mut datagram) = on_way.remove(&key).expect("it was just there");
+            match to_server {
+                true => server.handle_datagram(now, at_client, Ecn::Ect0, &mut datagram),
+                false => client.handle_datagram(now, at_server, Ecn::Ect0, &mut datagram),
+            }
+        }
+        for (endpoint, is_server) in [(&mut server, true), (&mut client, false)] {
+            if is_stopped && !is_server {
+                continue;
+            }
+            endpoint.handle_timeout(now);
+            while endpoint.poll_event().is_some() {}
+            while let Some(out) = endpoint.poll_transmit(now, &mut buffer) {
+                sent += 1;
+                let datagram = buffer[..out.len].to_vec();
+                on_way.insert((us + 30_000, sent), (!is_server, datagram));
+            }
+        }
+        if us % 16_000 == 0 && !is_stopped {
+            let options = SendOptions::within(ms(150));
+            let _ = client.send(now, session, StreamId::DEFAULT, &[3; 800], options);
+        }
+    }
+    let report = client
+        .path_report(at(8_000_000), session)
+        .expect("it is there");
+    assert!(report.round_time < ms(100), "{report:?}");
+}

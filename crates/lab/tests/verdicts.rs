@@ -219,3 +219,21 @@ fn an_acknowledgement_of_long_ago_is_not_one_of_the_future() {
     }
     assert_eq!(beyond, 0);
 }
+
+/// A regression: lost packets were forgotten after three seconds, so that after ten without answers the arrival of what was sent again counted: of 200
+/// messages that had all come in time 138 were said to be late, by up to ten seconds.
+#[test]
+fn what_came_while_answers_were_away_is_not_late() {
+    for away_s in [2, 10, 27] {
+        let mut network = path(ms(60), |_| {});
+        let away = (Duration::from_secs(10), Duration::from_secs(10 + away_s));
+        Arc::make_mut(&mut network.backward).blackouts = vec![away];
+        let scene = Scene {
+            messages: 1000,
+            ..Scene::new(network, 50, 150)
+        };
+        let (told, duo) = scene.play();
+        assert_eq!(told, Told::default(), "{away_s} s");
+        assert!(duo.closed.is_empty());
+    }
+}

@@ -9,6 +9,10 @@ use crate::time::Instant;
 /// What clocks drift by, one standard deviation: quartz by 5 to 10 us a second, at most 30 (research/fec.md section 1.4).
 const DRIFT_PPM: f64 = 15.0;
 
+/// By how much a drift changes within some minutes (warmth, and who slews the clock): what a sample says of the present is off by so much for each second of
+/// its age.
+const WANDER_PPM: f64 = 0.5;
+
 /// The offset as it changes with time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Line {
@@ -32,6 +36,7 @@ impl Line {
         let fastest_us = samples.clone().map(Sample::both_us).min()?;
         let queued = |sample: &Sample| f64::from(sample.both_us() - fastest_us) / 2.0;
         let began = (samples.clone()).map(Sample::at).min()?;
+        let newest = (samples.clone()).map(Sample::at).max()?;
         let (count, sum) = (samples.clone()).fold((0.0, 0.0), |(count, sum), sample| {
             (count + 1.0, sum + queued(sample))
         });
@@ -39,9 +44,10 @@ impl Line {
         // Weight, time, offset.
         let points = samples.map(|sample| {
             let deviation = least + queued(sample);
+            let wandered = WANDER_PPM * newest.since(sample.at()).as_secs_f64();
             let offset_us = sample.offset_us().wrapping_sub(first.offset_us()) as i32;
             (
-                1.0 / (deviation * deviation),
+                1.0 / (deviation * deviation + wandered * wandered),
                 sample.at().since(began).as_secs_f64(),
                 f64::from(offset_us),
             )
@@ -54,16 +60,22 @@ impl Line {
         }
         let (time, offset) = (time / weight, offset / weight);
         let (mut along, mut across) = (1.0 / (DRIFT_PPM * DRIFT_PPM), 0.0);
-        for (w, x, y) in points {
+        for (w, x, y) in points.clone() {
             along += w * (x - time) * (x - time);
             across += w * (x - time) * (y - offset);
         }
+        // Where they do not lie on a line, they err by more than was thought.
+        let misfit = points.fold(0.0, |misfit, (w, x, y)| {
+            let off = y - offset - across / along * (x - time);
+            misfit + w * off * off
+        });
+        let worse = (misfit / (count - 1.0).max(1.0)).max(1.0);
         Some(Self {
             at: began + Duration::from_secs_f64(time),
             offset_us: first.offset_us().wrapping_add(offset as i32 as u32),
-            offset_variance: 1.0 / weight,
+            offset_variance: worse / weight,
             drift_ppm: across / along,
-            drift_variance: 1.0 / along,
+            drift_variance: worse / along,
         })
     }
 

@@ -6,7 +6,7 @@
 //! the best samples of some minutes (least squares), in which each says the less the longer both its ways took.
 //!
 //! Two bounds are stated. The *residual* is what queues and drift may have added, two standard deviations of the line: it enters
-//! margins. The *hard* bound is half the round trip: one way might take all of it, and no measurement between two clocks can show that
+//! margins. (More than two where the samples do not lie on a line: the drift changes.) The *hard* bound is half the round trip: one way might take all of it, and no measurement between two clocks can show that
 //! it does not (decision 0002 says why margins do not use it).
 //!
 //! Timestamps travel as the lowest 32 bits of microseconds; all of this is arithmetic modulo 2^32, and spans stay far below half

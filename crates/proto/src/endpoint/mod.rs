@@ -19,6 +19,7 @@ mod trims;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::net::{IpAddr, SocketAddr};
+use core::time::Duration;
 
 pub use config::{ConfigError, EndpointConfig, Promise, ServerConfig, ThinStreams, Uplink};
 use punctual_policy::Situation;
@@ -156,6 +157,9 @@ pub struct Endpoint {
     saw_to_due_at: Instant,
 }
 
+/// What is due and was not seen to for so long was not seen to by anybody: the host stood still.
+const STOOD_STILL: Duration = Duration::from_millis(100);
+
 /// Bytes of free buffers that an endpoint keeps.
 const POOL_MAX: usize = 4 << 20;
 
@@ -225,6 +229,11 @@ impl Endpoint {
         datagram: &mut [u8],
     ) {
         let route = route.into();
+        let usual = self.commons.experience.timer_lag.get().before_end();
+        let stood_still = STOOD_STILL.max(usual * 4);
+        if (self.timers.earliest()).is_some_and(|due| now.since(due) > stood_still) {
+            self.commons.experience.resumed_at = now;
+        }
         match classify(datagram) {
             Kind::Protected => self.handle_protected(now, route, ecn, datagram),
             Kind::Handshake => self.handle_handshake(now, route, datagram),

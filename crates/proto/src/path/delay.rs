@@ -26,8 +26,11 @@ const LATEST_APART: Duration = Duration::from_millis(50);
 struct Latest {
     count: u8,
     least_us: u32,
+    most_us: u32,
     /// What half of all samples did not exceed when these began, and the ones before them.
     halves_us: [u32; 2],
+    /// The least that counted then; zero before anything did.
+    floors_us: [u32; 2],
     at: Instant,
 }
 
@@ -106,8 +109,17 @@ impl DelayHistogram {
         self.move_high();
     }
 
-    /// The same, of a path that may become longer: a shorter one shows in the minimum.
+    /// The same, of a path that may become longer or shorter: the latest samples all take longer than half did before, or less than any did.
     pub(crate) fn record_at(&mut self, now: Instant, delay: Duration) {
+        self.follow(now, delay, true);
+    }
+
+    /// The same, of what becomes longer by itself, and is followed then by its quantiles: only a shorter path is another.
+    pub(crate) fn record_down_at(&mut self, now: Instant, delay: Duration) {
+        self.follow(now, delay, false);
+    }
+
+    fn follow(&mut self, now: Instant, delay: Duration, may_be_longer: bool) {
         self.record(delay);
         let latest = &mut self.latest;
         if now.since(latest.at) < LATEST_APART {
@@ -116,24 +128,34 @@ impl DelayHistogram {
         latest.at = now;
         if latest.count == 0 {
             latest.least_us = u32::MAX;
+            latest.most_us = 0;
         }
         latest.least_us = latest.least_us.min(micros(delay));
+        latest.most_us = latest.most_us.max(micros(delay));
         latest.count += 1;
         if latest.count < LATEST {
             return;
         }
         latest.count = 0;
         let (least_us, half_before_us) = (latest.least_us, latest.halves_us[1]);
-        if half_before_us > 0 && least_us > half_before_us {
+        let (most_us, floor_before_us) = (latest.most_us, latest.floors_us[1]);
+        let is_longer = may_be_longer && half_before_us > 0 && least_us > half_before_us;
+        if is_longer || most_us < floor_before_us {
             *self = Self {
                 least_us: self.least_us,
                 ..Self::default()
             };
             self.record(Duration::from_micros(least_us.into()));
+            if !is_longer {
+                self.record(Duration::from_micros(most_us.into()));
+            }
             self.record(delay);
             self.latest.at = now;
         } else {
-            self.latest.halves_us = [micros(self.quantile(0.5)), self.latest.halves_us[0]];
+            let half_us = micros(self.quantile(0.5));
+            let latest = &mut self.latest;
+            latest.halves_us = [half_us, latest.halves_us[0]];
+            latest.floors_us = [self.min_us, latest.floors_us[0]];
         }
     }
 
@@ -368,6 +390,31 @@ mod tests {
             delays.record_at(at(step), ms(60 + queue));
         }
         assert!(delays.share_within(ms(70)) > 0.05);
+    }
+
+    /// A regression: 99 % of what a long path took was the round time of a shorter one for minutes.
+    #[test]
+    fn a_path_that_has_become_shorter_is_known_within_seconds() {
+        let mut delays = DelayHistogram::default();
+        let at = |step: u64| Instant::from_micros(1_000_000 + step * 20_000);
+        for step in 0..5000 {
+            delays.record_down_at(at(step), ms(120 + step % 30));
+        }
+        // One that was fast is an exception, and a longer path is no other here.
+        delays.record_down_at(at(5000), ms(40));
+        assert!(delays.high() >= ms(140), "{:?}", delays.high());
+        for step in 5001..5300 {
+            delays.record_down_at(at(step), ms(300));
+        }
+        assert!(delays.quantile(0.01) < ms(130));
+        let mut delays = DelayHistogram::default();
+        for step in 0..5000 {
+            delays.record_down_at(at(step), ms(120 + step % 30));
+        }
+        for step in 5000..5200 {
+            delays.record_down_at(at(step), ms(40 + step % 5));
+        }
+        assert!(delays.high() < ms(50), "{:?}", delays.high());
     }
 
     #[test]

@@ -5,6 +5,7 @@ use core::time::Duration;
 
 use super::DelayHistogram;
 use crate::limits::TIMER_GRANULARITY;
+use crate::time::Instant;
 
 /// Before anything is known (RFC 9002 section 6.2.2).
 const INITIAL: Duration = Duration::from_millis(333);
@@ -29,6 +30,16 @@ impl Rtt {
     /// A round trip was seen; `sample` is without the time that the peer held the acknowledgement back.
     pub(crate) fn record(&mut self, sample: Duration) {
         self.samples.record(sample);
+        self.follow(sample);
+    }
+
+    /// The same, of a path that may become a shorter one.
+    pub(crate) fn record_at(&mut self, now: Instant, sample: Duration) {
+        self.samples.record_down_at(now, sample);
+        self.follow(sample);
+    }
+
+    fn follow(&mut self, sample: Duration) {
         self.count = self.count.saturating_add(1);
         if self.count == 1 {
             self.smoothed = sample;

@@ -5,6 +5,7 @@ use core::time::Duration;
 
 use super::{Session, Shared};
 use crate::clock::Exchange;
+use crate::limits::ACK_RANGES_REPEATED;
 use crate::message::Fate;
 use crate::path::Answer;
 use crate::recovery::{PacketState, SentPacket, SymbolRef};
@@ -94,7 +95,10 @@ impl Session {
         let Some(largest) = ack.ranges.largest() else {
             return;
         };
-        let mut stamps = self.take_stamps(now, number, ack, largest);
+        if let Some(from) = self.names_from(now, ack) {
+            self.liveness.untold = Some((self.liveness.newest_acked_sent_at, from));
+        }
+        let mut stamps = self.take_stamps(now, number, ack, largest, shared.experience.resumed_at);
         self.largest_acked = self.largest_acked.max(Some(largest));
         let mut touched = core::mem::take(shared.touched);
         touched.clear();
@@ -137,8 +141,15 @@ impl Session {
     }
 
     /// What it tells about when packets arrived, before it is told which.
-    fn take_stamps(&mut self, now: Instant, number: u64, ack: &Ack, largest: u64) -> Stamps {
-        let largest_info = self.take_timestamps(now, largest, ack);
+    fn take_stamps(
+        &mut self,
+        now: Instant,
+        number: u64,
+        ack: &Ack,
+        largest: u64,
+        resumed_at: Instant,
+    ) -> Stamps {
+        let largest_info = self.take_timestamps(now, largest, ack, resumed_at);
         let left_at_us = ack.received_at.wrapping_add(ack.delay_us);
         let before = self.liveness.heard;
         let unheard_from = before.map_or(0, |heard| heard.number + 1);
@@ -165,8 +176,30 @@ impl Session {
         stamps
     }
 
+    /// When the oldest packet left that an acknowledgement names, where it may have had no room for older ones, and those before it were lost: that one is older
+    /// than any that is answered for in time.
+    fn names_from(&self, now: Instant, ack: &Ack) -> Option<Instant> {
+        let runs = ack.ranges.runs();
+        if runs.len() < ACK_RANGES_REPEATED {
+            return None;
+        }
+        let (first, _) = runs.last()?;
+        let oldest = self.sent.get(first)?;
+        let was_unnamed = oldest.state != PacketState::Settled;
+        (was_unnamed && oldest.sent_at + self.path.round_time() * 2 < now).then_some(oldest.sent_at)
+    }
+
     /// Round trip, clock offset and one-way delay from the largest packet, when it is newly acknowledged.
-    fn take_timestamps(&mut self, now: Instant, largest: u64, ack: &Ack) -> Option<Largest> {
+    ///
+    /// What was sent before this host stood still says nothing of the round trip: its answer may have waited here. (One stop of three seconds was three round
+    /// trips in a hundred of young sessions: for up to twenty seconds no message had a second round, and four copies instead.)
+    fn take_timestamps(
+        &mut self,
+        now: Instant,
+        largest: u64,
+        ack: &Ack,
+        resumed_at: Instant,
+    ) -> Option<Largest> {
         // (What asks for no acknowledgement is settled from the beginning.)
         let is_newest = Some(largest) > self.largest_acked;
         let is_of_use = |packet: &&SentPacket| {
@@ -189,7 +222,9 @@ impl Session {
         if let Some(took) = plausible {
             self.path.owd.record_at(now, took);
         }
-        if let Some(after) = now.since(sent_at).checked_sub(held) {
+        if let Some(after) = now.since(sent_at).checked_sub(held)
+            && (sent_at >= resumed_at || !self.path.rtt.is_known())
+        {
             self.liveness.latest_rtt = after;
             let answer = Answer {
                 after,
@@ -358,8 +393,32 @@ impl Session {
             message.course.chances.on_delayed();
         }
         if is_complete {
+            let (arrival, bound) = self.perhaps_before(slot, sent_at, arrival, bound);
             self.finish_block(now, symbol.block, arrival, bound, shared);
         }
+    }
+
+    /// A message that was sent again when what it had sent first was not answered for may have been there since then: the answers were lost, and the one that
+    /// comes does not name all that has arrived.
+    fn perhaps_before(
+        &self,
+        slot: u32,
+        sent_at: Instant,
+        arrival: Instant,
+        bound: Duration,
+    ) -> (Instant, Duration) {
+        let message = self.traffic.outbox.message(slot);
+        let first_sent_at = message.and_then(|message| message.course.first_sent_at);
+        let is_of_before = |first: &Instant| {
+            let untold = self.liveness.untold;
+            *first + TOGETHER < sent_at
+                && untold.is_some_and(|(from, to)| (from..to).contains(first))
+        };
+        let Some(first) = first_sent_at.filter(is_of_before) else {
+            return (arrival, bound);
+        };
+        let likely = (first + self.path.owd.quantile(0.5)).min(arrival);
+        (likely, bound + arrival.since(likely))
     }
 
     /// How long a packet took that a later one had overtaken.

@@ -162,7 +162,10 @@ impl Session {
                     self.traffic.inbox.handle_abandon(first, count, shared.pool);
                     self.hand_on(shared)?;
                 }
-                Frame::PathChallenge(data) => self.control.path_response = Some(data),
+                Frame::PathChallenge(data) => {
+                    self.liveness.keep_alive.on_challenged();
+                    self.control.path_response = Some(data);
+                }
                 Frame::PathResponse(data) => self.handle_path_response(now, data, shared),
                 Frame::Close { code, reason } => {
                     // It may end on an operator's terminal, which control characters would steer.

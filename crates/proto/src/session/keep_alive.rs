@@ -30,6 +30,8 @@ pub(super) struct KeepAlive {
     interval: Option<Duration>,
     /// The longest wait for a packet, less what has been forgotten of it since.
     longest_wait: Duration,
+    /// The same without the last wait.
+    longest_before: Duration,
     asked_at: Instant,
     /// How often was asked since something came.
     unanswered: u32,
@@ -40,6 +42,7 @@ impl KeepAlive {
         Self {
             interval,
             longest_wait: WAIT_AT_FIRST,
+            longest_before: WAIT_AT_FIRST,
             asked_at: now,
             unanswered: 0,
         }
@@ -54,7 +57,14 @@ impl KeepAlive {
         let kept = FORGOTTEN_AFTER.saturating_sub(wait).as_micros();
         let longest = self.longest_wait.as_micros() * kept / FORGOTTEN_AFTER.as_micros();
         let longest = u64::try_from(longest).map_or(interval, Duration::from_micros);
+        self.longest_before = longest.min(interval);
         self.longest_wait = longest.max(wait).min(interval);
+    }
+
+    /// What came was a question whether we are at another address: the wait for it was that address's, and not the peer's. (Who moved three times within some
+    /// seconds was found after seven to ten.)
+    pub(super) const fn on_challenged(&mut self) {
+        self.longest_wait = self.longest_before;
     }
 
     /// When to ask, if nothing comes until then. What we send ourselves puts nothing off: it may be too large for the path.

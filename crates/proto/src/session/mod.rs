@@ -117,6 +117,8 @@ impl Commons {
 pub(crate) struct Experience {
     /// How late the host sees to what is due.
     pub(crate) timer_lag: TimerLag,
+    /// When it was last found that the host had stood still: what came meanwhile has waited here, and not on its way.
+    pub(crate) resumed_at: Instant,
     /// The loss of their paths: a new session begins with it.
     pub(crate) loss: UsualLoss,
     /// The prices of misses, where the promise is that of all sessions together.
@@ -283,6 +285,8 @@ struct Liveness {
     darkness: Darkness,
     /// When the newest packet that was acknowledged was sent.
     newest_acked_sent_at: Instant,
+    /// What left between these two was not answered for in time, and the answer that came at last had no room to name it.
+    untold: Option<(Instant, Instant)>,
     /// When the oldest packet of an unbroken run of losses was sent.
     losses_since: Option<Instant>,
     /// The newest round trip.
@@ -358,6 +362,7 @@ impl Session {
                 heard: None,
                 darkness: Darkness::default(),
                 newest_acked_sent_at: now,
+                untold: None,
                 losses_since: None,
                 latest_rtt: Duration::ZERO,
                 loss_at: None,
@@ -381,7 +386,11 @@ impl Session {
 
     /// How far back packets taken for lost are remembered: long enough for a round trip that was thought shorter to show.
     fn lost_before(&self, now: Instant) -> Instant {
-        now - (self.path.round_time() * 4).max(LOST_KEPT)
+        let before = now - (self.path.round_time() * 4).max(LOST_KEPT);
+        // Where nothing later has been answered for it may be the answers that are lost: the first that comes says what has arrived. (An answer that was
+        // for a repetition alone made a message late by as long as the answers had been away.)
+        let unanswered_from = self.liveness.newest_acked_sent_at;
+        before.min(unanswered_from.max(now - self.liveness.idle_timeout))
     }
 
     /// A client's session is open as soon as its server has answered.
