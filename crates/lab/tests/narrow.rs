@@ -19,14 +19,6 @@ fn wide() -> Duo {
     duo
 }
 
-fn open(duo: &mut Duo, delivery: Delivery) -> StreamId {
-    let (client, session) = (duo.client, duo.at_client);
-    duo.world.with_endpoint(client, |endpoint, _| {
-        let config = StreamConfig::new(delivery);
-        endpoint.open_stream(session, config).unwrap()
-    })
-}
-
 /// Sends a message of `len` bytes over a path that becomes narrow after `wide_for`, with something small each 100 ms or alone. How long it took, and what it cost in bytes.
 fn send_while_it_narrows(
     delivery: Delivery,
@@ -35,7 +27,10 @@ fn send_while_it_narrows(
     is_alone: bool,
 ) -> (Duration, u64) {
     let mut duo = wide();
-    let (stream, other) = (open(&mut duo, delivery), open(&mut duo, Delivery::Reliable));
+    let (stream, other) = (
+        duo.open(StreamConfig::new(delivery)),
+        duo.open(StreamConfig::new(Delivery::Reliable)),
+    );
     let (client, session) = (duo.client, duo.at_client);
     let content: Vec<u8> = (0..len).map(|at| (at / 7) as u8).collect();
     let shared: Arc<[u8]> = content.clone().into();
@@ -172,8 +167,8 @@ fn what_is_given_up_early_tells_that_a_path_is_narrow() {
         let mut duo = Duo::connect(1, &path(ms(80), |_| {}));
         duo.run(Duration::from_secs(2));
         let (large, small) = (
-            open(&mut duo, delivery),
-            open(&mut duo, Delivery::Unreliable),
+            duo.open(StreamConfig::new(delivery)),
+            duo.open(StreamConfig::new(Delivery::Unreliable)),
         );
         let (client, session) = (duo.client, duo.at_client);
         duo.world.set_mtu(NARROW);

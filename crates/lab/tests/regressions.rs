@@ -179,21 +179,13 @@ fn lone_losses_are_not_persistent_congestion() {
     }
 }
 
-fn open(duo: &mut Duo, delivery: Delivery) -> StreamId {
-    let (client, session) = (duo.client, duo.at_client);
-    let config = StreamConfig::new(delivery);
-    duo.world.with_endpoint(client, |endpoint, _| {
-        endpoint.open_stream(session, config).unwrap()
-    })
-}
-
 /// A message that was begun and whose content came later was overtaken on an ordered stream, and came after a newer one on a
 /// sequenced stream. (Storm seeds 25 and 20.)
 #[test]
 fn a_message_begun_without_content_keeps_its_place() {
     for delivery in [Delivery::ReliableOrdered, Delivery::UnreliableSequenced] {
         let mut duo = Duo::connect(7, &path(ms(20), |_| {}));
-        let stream = open(&mut duo, delivery);
+        let stream = duo.open(StreamConfig::new(delivery));
         let (client, session) = (duo.client, duo.at_client);
         let options = SendOptions::default();
         let begun = duo.world.with_endpoint(client, |endpoint, now| {
@@ -250,7 +242,7 @@ fn what_may_have_arrived_is_not_called_dropped() {
 #[test]
 fn events_that_come_of_sending_are_told_at_once() {
     let mut duo = Duo::connect(9, &path(ms(20), |_| {}));
-    let stream = open(&mut duo, Delivery::UnreliableSequenced);
+    let stream = duo.open(StreamConfig::new(Delivery::UnreliableSequenced));
     let (client, session) = (duo.client, duo.at_client);
     duo.run(ms(1));
     duo.world.with_endpoint(client, |endpoint, now| {
@@ -296,8 +288,8 @@ fn content_that_comes_byte_by_byte_has_few_enough_blocks() {
 fn beside_a_download_it_is_told_when_there_is_room() {
     let mut duo = Duo::connect(11, &path(ms(300), |_| {}));
     let (client, session) = (duo.client, duo.at_client);
-    let download = open(&mut duo, Delivery::Reliable);
-    let small = open(&mut duo, Delivery::Reliable);
+    let download = duo.open(StreamConfig::new(Delivery::Reliable));
+    let small = duo.open(StreamConfig::new(Delivery::Reliable));
     let options = SendOptions::default();
     duo.world.with_endpoint(client, |endpoint, now| {
         let content = Arc::new(vec![1u8; 64 << 20]);
@@ -330,9 +322,9 @@ fn who_waits_for_content_saves_no_share() {
     });
     let mut duo = Duo::connect(12, &narrow);
     let (client, session) = (duo.client, duo.at_client);
-    let ordered = open(&mut duo, Delivery::ReliableOrdered);
-    let download = open(&mut duo, Delivery::Reliable);
-    let shots = open(&mut duo, Delivery::Reliable);
+    let ordered = duo.open(StreamConfig::new(Delivery::ReliableOrdered));
+    let download = duo.open(StreamConfig::new(Delivery::Reliable));
+    let shots = duo.open(StreamConfig::new(Delivery::Reliable));
     let options = SendOptions::default();
     let begun = duo.world.with_endpoint(client, |endpoint, now| {
         let begun = endpoint.begin(now, session, ordered, 3, options).unwrap();
@@ -411,13 +403,7 @@ fn an_ordered_stream_may_be_opened_again_as_a_sequenced_one() {
     for importance in [128, 255] {
         let mut duo = Duo::connect(12, &path(ms(20), |_| {}));
         let (client, session) = (duo.client, duo.at_client);
-        let open = |duo: &mut Duo, delivery| {
-            let config = StreamConfig::new(delivery).number(3);
-            duo.world.with_endpoint(client, |endpoint, _| {
-                endpoint.open_stream(session, config).unwrap()
-            })
-        };
-        let stream = open(&mut duo, Delivery::ReliableOrdered);
+        let stream = duo.open(StreamConfig::new(Delivery::ReliableOrdered).number(3));
         duo.world.with_endpoint(client, |endpoint, now| {
             let options = SendOptions::default();
             let message = endpoint
@@ -430,7 +416,7 @@ fn an_ordered_stream_may_be_opened_again_as_a_sequenced_one() {
             assert_eq!(endpoint.cancel(now, session, message), Cancel::Dropped);
             endpoint.close_stream(session, stream);
         });
-        let stream = open(&mut duo, Delivery::UnreliableSequenced);
+        let stream = duo.open(StreamConfig::new(Delivery::UnreliableSequenced).number(3));
         duo.world.with_endpoint(client, |endpoint, now| {
             let options = SendOptions::within(ms(100)).importance(importance);
             endpoint
@@ -456,8 +442,8 @@ fn an_outage_does_not_make_a_path_narrow() {
                 }),
             );
             duo.run(ms(if large == 1 { 3010 } else { 2990 }));
-            open(&mut duo, Delivery::Reliable);
-            let other = open(&mut duo, Delivery::Unreliable);
+            duo.open(StreamConfig::new(Delivery::Reliable));
+            let other = duo.open(StreamConfig::new(Delivery::Unreliable));
             for _ in 0..large {
                 duo.send(
                     &vec![1; if large == 1 { 1400 } else { 6000 }],

@@ -9,8 +9,7 @@ use punctual_lab::channel::{LossModel, PathSpec, RateSpec};
 use punctual_lab::world::Moment;
 use punctual_proto::{
     Cancel, Delivery, EndpointConfig, Fairness, MessageId, MissReason, Outcome, SendError,
-    SendOptions, SharedContent, StreamConfig, StreamError, StreamId, StreamStats, ThinStreams,
-    WhenLate, limits,
+    SendOptions, SharedContent, StreamConfig, StreamError, StreamId, ThinStreams, WhenLate, limits,
 };
 use support::{Duo, client_config, ms, path, server_config};
 
@@ -20,54 +19,6 @@ fn narrow(kilobytes_per_second: u64) -> PathSpec {
     Arc::make_mut(&mut narrow.forward).rate =
         Some(RateSpec::constant(kilobytes_per_second * 8000, 100_000));
     narrow
-}
-
-/// The client's side of a pair, with streams.
-trait Streams {
-    fn open(&mut self, config: StreamConfig) -> StreamId;
-    fn send_on(&mut self, stream: StreamId, data: &[u8], options: SendOptions) -> MessageId;
-    fn cancel(&mut self, message: MessageId) -> Cancel;
-    fn stream_stats(&self, stream: StreamId) -> StreamStats;
-    fn outcome_of(&self, message: MessageId) -> Option<Outcome>;
-}
-
-impl Streams for Duo {
-    fn open(&mut self, config: StreamConfig) -> StreamId {
-        let session = self.at_client;
-        self.world
-            .with_endpoint(self.client, |endpoint, _| {
-                endpoint.open_stream(session, config)
-            })
-            .unwrap()
-    }
-
-    fn send_on(&mut self, stream: StreamId, data: &[u8], options: SendOptions) -> MessageId {
-        let session = self.at_client;
-        self.world
-            .with_endpoint(self.client, |endpoint, now| {
-                endpoint.send(now, session, stream, data, options)
-            })
-            .unwrap()
-    }
-
-    fn cancel(&mut self, message: MessageId) -> Cancel {
-        let session = self.at_client;
-        self.world.with_endpoint(self.client, |endpoint, now| {
-            endpoint.cancel(now, session, message)
-        })
-    }
-
-    fn stream_stats(&self, stream: StreamId) -> StreamStats {
-        self.world
-            .endpoint(self.client)
-            .stream_stats(self.at_client, stream)
-            .unwrap()
-    }
-
-    fn outcome_of(&self, message: MessageId) -> Option<Outcome> {
-        let of = |(id, _): &&(MessageId, Outcome)| *id == message;
-        self.outcomes.iter().find(of).map(|(_, outcome)| *outcome)
-    }
 }
 
 fn milliseconds(at: Moment, since: Moment) -> f64 {

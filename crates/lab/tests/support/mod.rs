@@ -11,8 +11,8 @@ use punctual_lab::channel::{ChannelSpec, PathSpec, RttSplit};
 use punctual_lab::world::{Happening, HostId, LabAead, Moment, World};
 use punctual_policy::{Library, PolicyKind};
 use punctual_proto::{
-    EndpointConfig, Event, MessageId, Outcome, Piece, SendOptions, ServerConfig, ServerKey,
-    SessionId,
+    Cancel, EndpointConfig, Event, MessageId, Outcome, Piece, SendOptions, ServerConfig, ServerKey,
+    SessionId, StreamConfig, StreamId, StreamStats,
 };
 
 pub(crate) fn ms(ms: u64) -> Duration {
@@ -153,6 +153,49 @@ impl Duo {
         self.world
             .send(self.client, self.at_client, data, options)
             .unwrap()
+    }
+
+    /// A stream from the client to the server.
+    pub(crate) fn open(&mut self, config: StreamConfig) -> StreamId {
+        let session = self.at_client;
+        self.world
+            .with_endpoint(self.client, |endpoint, _| {
+                endpoint.open_stream(session, config)
+            })
+            .unwrap()
+    }
+
+    pub(crate) fn send_on(
+        &mut self,
+        stream: StreamId,
+        data: &[u8],
+        options: SendOptions,
+    ) -> MessageId {
+        let session = self.at_client;
+        self.world
+            .with_endpoint(self.client, |endpoint, now| {
+                endpoint.send(now, session, stream, data, options)
+            })
+            .unwrap()
+    }
+
+    pub(crate) fn cancel(&mut self, message: MessageId) -> Cancel {
+        let session = self.at_client;
+        self.world.with_endpoint(self.client, |endpoint, now| {
+            endpoint.cancel(now, session, message)
+        })
+    }
+
+    pub(crate) fn stream_stats(&self, stream: StreamId) -> StreamStats {
+        self.world
+            .endpoint(self.client)
+            .stream_stats(self.at_client, stream)
+            .unwrap()
+    }
+
+    pub(crate) fn outcome_of(&self, message: MessageId) -> Option<Outcome> {
+        let of = |(id, _): &&(MessageId, Outcome)| *id == message;
+        self.outcomes.iter().find(of).map(|(_, outcome)| *outcome)
     }
 
     pub(crate) fn stats(&self) -> punctual_proto::SessionStats {

@@ -192,7 +192,7 @@ impl Endpoint {
                     &shared,
                 );
                 if let Some(round_trip) = round_trip {
-                    session.on_handshake_round_trip(round_trip);
+                    session.on_handshake_round_trip(now, round_trip);
                 }
                 session.announce();
                 self.table.fill(id, Slot::Session(Box::new(session)));

@@ -36,7 +36,7 @@ pub(crate) struct RoundTrip {
 impl Path {
     /// Takes in what an acknowledgement says of its largest packet. O(1).
     pub(crate) fn record_answer(&mut self, now: Instant, answer: &Answer) {
-        self.rtt.record_at(now, answer.after);
+        self.rtt.record(now, answer.after);
         // In a loop of the peer's it has waited no longer than until the next packet left, which would else have been named with it.
         let gathers = self.feedback.gathers();
         let waited = answer.next_after.map_or(gathers, |gap| gap.min(gathers));

@@ -1,4 +1,4 @@
-//! A distribution of delays in 180 bytes: a minimum, and a histogram of what comes on top of it.
+//! A distribution of delays in 192 bytes: a minimum, and a histogram of what comes on top of it.
 //!
 //! The first bin holds excesses below 256 us; above, every octave has four bins up to 8 s, so that an excess is known to
 //! within a quarter. Counts are halved when they have grown to [`MEMORY`], so that old samples fade.
@@ -20,6 +20,14 @@ const TELLING: u32 = 100;
 /// say nothing of it. (After a change of routes, messages that none of could be in time were predicted to be for minutes.)
 const LATEST: u8 = 32;
 const LATEST_APART: Duration = Duration::from_millis(50);
+
+/// Which paths are others.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Another {
+    LongerOrShorter,
+    /// What becomes longer by itself is followed by its quantiles.
+    Shorter,
+}
 
 /// Samples since it was last asked whether the path is another.
 #[derive(Default)]
@@ -89,7 +97,7 @@ impl DelayHistogram {
         })
     }
 
-    pub(crate) fn record(&mut self, delay: Duration) {
+    fn record(&mut self, delay: Duration) {
         let us = micros(delay);
         self.least_us = self.least_us.min(us);
         if self.is_empty() {
@@ -109,17 +117,8 @@ impl DelayHistogram {
         self.move_high();
     }
 
-    /// The same, of a path that may become longer or shorter: the latest samples all take longer than half did before, or less than any did.
-    pub(crate) fn record_at(&mut self, now: Instant, delay: Duration) {
-        self.follow(now, delay, true);
-    }
-
-    /// The same, of what becomes longer by itself, and is followed then by its quantiles: only a shorter path is another.
-    pub(crate) fn record_down_at(&mut self, now: Instant, delay: Duration) {
-        self.follow(now, delay, false);
-    }
-
-    fn follow(&mut self, now: Instant, delay: Duration, may_be_longer: bool) {
+    /// Takes in a sample, and forgets the others where the path is another: the latest all took less than any did before, or longer than half did. O(1).
+    pub(crate) fn record_at(&mut self, now: Instant, delay: Duration, another: Another) {
         self.record(delay);
         let latest = &mut self.latest;
         if now.since(latest.at) < LATEST_APART {
@@ -139,7 +138,8 @@ impl DelayHistogram {
         latest.count = 0;
         let (least_us, half_before_us) = (latest.least_us, latest.halves_us[1]);
         let (most_us, floor_before_us) = (latest.most_us, latest.floors_us[1]);
-        let is_longer = may_be_longer && half_before_us > 0 && least_us > half_before_us;
+        let is_longer =
+            another == Another::LongerOrShorter && half_before_us > 0 && least_us > half_before_us;
         if is_longer || most_us < floor_before_us {
             *self = Self {
                 least_us: self.least_us,
@@ -297,6 +297,8 @@ const fn lower_edge(index: usize) -> u32 {
 
 #[cfg(test)]
 mod tests {
+    use core::ops::Range;
+
     use super::*;
 
     fn ms(ms: u64) -> Duration {
@@ -375,46 +377,45 @@ mod tests {
     fn a_path_that_has_become_longer_is_known_within_seconds() {
         let mut delays = DelayHistogram::default();
         let at = |step: u64| Instant::from_micros(1_000_000 + step * 20_000);
-        for step in 0..5000 {
-            delays.record_at(at(step), ms(15 + step % 3));
-        }
+        let record = |delays: &mut DelayHistogram, steps: Range<u64>, delay: fn(u64) -> u64| {
+            for step in steps {
+                delays.record_at(at(step), ms(delay(step)), Another::LongerOrShorter);
+            }
+        };
+        record(&mut delays, 0..5000, |step| 15 + step % 3);
         assert_eq!(delays.min(), ms(15));
-        for step in 5000..5200 {
-            delays.record_at(at(step), ms(60 + step % 3));
-        }
+        record(&mut delays, 5000..5200, |step| 60 + step % 3);
         assert!(delays.share_within(ms(50)) < 1e-9);
         assert!(delays.quantile(0.01) >= ms(60) && delays.min() == ms(15));
         // A queue that empties again says nothing.
-        for step in 5200..20_000 {
-            let queue = if step % 50 < 45 { 40 } else { 0 };
-            delays.record_at(at(step), ms(60 + queue));
-        }
+        record(&mut delays, 5200..20_000, |step| match step % 50 {
+            ..45 => 100,
+            _ => 60,
+        });
         assert!(delays.share_within(ms(70)) > 0.05);
     }
 
     /// A regression: 99 % of what a long path took was the round time of a shorter one for minutes.
     #[test]
     fn a_path_that_has_become_shorter_is_known_within_seconds() {
-        let mut delays = DelayHistogram::default();
-        let at = |step: u64| Instant::from_micros(1_000_000 + step * 20_000);
-        for step in 0..5000 {
-            delays.record_down_at(at(step), ms(120 + step % 30));
-        }
+        // After 120 to 149 ms.
+        let then = |steps: u64, delay: fn(u64) -> u64| {
+            let mut delays = DelayHistogram::default();
+            for step in 0..5000 + steps {
+                let ms_now = if step < 5000 {
+                    120 + step % 30
+                } else {
+                    delay(step)
+                };
+                let at = Instant::from_micros(1_000_000 + step * 20_000);
+                delays.record_at(at, ms(ms_now), Another::Shorter);
+            }
+            delays
+        };
         // One that was fast is an exception, and a longer path is no other here.
-        delays.record_down_at(at(5000), ms(40));
-        assert!(delays.high() >= ms(140), "{:?}", delays.high());
-        for step in 5001..5300 {
-            delays.record_down_at(at(step), ms(300));
-        }
-        assert!(delays.quantile(0.01) < ms(130));
-        let mut delays = DelayHistogram::default();
-        for step in 0..5000 {
-            delays.record_down_at(at(step), ms(120 + step % 30));
-        }
-        for step in 5000..5200 {
-            delays.record_down_at(at(step), ms(40 + step % 5));
-        }
-        assert!(delays.high() < ms(50), "{:?}", delays.high());
+        assert!(then(1, |_| 40).high() >= ms(140));
+        assert!(then(300, |_| 300).quantile(0.01) < ms(130));
+        assert!(then(200, |step| 40 + step % 5).high() < ms(50));
     }
 
     #[test]

@@ -18,7 +18,7 @@ mod validation;
 pub(crate) use answer::{Answer, RoundTrip};
 pub(crate) use burst::{Bursts, Dependence};
 pub(crate) use congestion::Congestion;
-pub(crate) use delay::DelayHistogram;
+pub(crate) use delay::{Another, DelayHistogram};
 pub(crate) use ecn::EcnTest;
 pub(crate) use feedback::Feedback;
 pub(crate) use level::{LossLevel, UsualLoss};

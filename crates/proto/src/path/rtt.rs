@@ -3,7 +3,7 @@
 
 use core::time::Duration;
 
-use super::DelayHistogram;
+use super::{Another, DelayHistogram};
 use crate::limits::TIMER_GRANULARITY;
 use crate::time::Instant;
 
@@ -28,18 +28,8 @@ pub(crate) struct Rtt {
 
 impl Rtt {
     /// A round trip was seen; `sample` is without the time that the peer held the acknowledgement back.
-    pub(crate) fn record(&mut self, sample: Duration) {
-        self.samples.record(sample);
-        self.follow(sample);
-    }
-
-    /// The same, of a path that may become a shorter one.
-    pub(crate) fn record_at(&mut self, now: Instant, sample: Duration) {
-        self.samples.record_down_at(now, sample);
-        self.follow(sample);
-    }
-
-    fn follow(&mut self, sample: Duration) {
+    pub(crate) fn record(&mut self, now: Instant, sample: Duration) {
+        self.samples.record_at(now, sample, Another::Shorter);
         self.count = self.count.saturating_add(1);
         if self.count == 1 {
             self.smoothed = sample;

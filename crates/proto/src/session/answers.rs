@@ -97,7 +97,7 @@ mod tests {
     #[test]
     fn what_was_wasted_pays_for_repetitions_and_no_more() {
         let mut rtt = Rtt::default();
-        rtt.record(Duration::from_millis(60));
+        rtt.record(at(0), Duration::from_millis(60));
         let mut ack = PendingAck::default();
         ack.on_sent(at(0));
         assert_eq!(ack.repeat_at(), None, "nothing was wasted");

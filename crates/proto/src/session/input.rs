@@ -136,7 +136,7 @@ impl Session {
             let round_trip = accept_sent_at.map(|sent_at| now.since(sent_at));
             let identity = core::mem::take(identity);
             if let Some(round_trip) = round_trip {
-                self.path.rtt.record(round_trip);
+                self.path.rtt.record(now, round_trip);
             }
             self.state = State::Open;
             self.traffic.events.push(Event::Connected { identity });
@@ -425,7 +425,7 @@ impl Session {
         self.liveness.losses_since = None;
         self.liveness.latest_rtt = Duration::ZERO;
         if let Some(round_trip) = validation.round_trip(now) {
-            self.path.rtt.record(round_trip);
+            self.path.rtt.record(now, round_trip);
         }
         self.clock = crate::clock::ClockOffset::default();
         self.liveness.darkness.on_answered();

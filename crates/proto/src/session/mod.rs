@@ -3,6 +3,7 @@
 
 mod acks;
 mod answers;
+mod arrivals;
 mod close;
 mod cut;
 mod darkness;
@@ -68,6 +69,8 @@ pub(crate) struct Shared<'a> {
     pub(crate) entropy: &'a mut Entropy,
     /// Scratch for block numbers.
     pub(crate) touched: &'a mut Vec<u64>,
+    /// Scratch for packet numbers.
+    named: &'a mut Vec<u64>,
     /// What the endpoint's sessions have learned.
     pub(crate) experience: &'a mut Experience,
     /// Symbols may leave, as far as the endpoint is concerned.
@@ -79,6 +82,7 @@ pub(crate) struct Commons {
     pub(crate) entropy: Entropy,
     pub(crate) pool: Pool,
     touched: Vec<u64>,
+    named: Vec<u64>,
     pub(crate) experience: Experience,
 }
 
@@ -88,6 +92,7 @@ impl Commons {
             entropy,
             pool,
             touched: Vec::new(),
+            named: Vec::new(),
             experience: Experience {
                 timer_lag: TimerLag::new(is_polled),
                 ..Experience::default()
@@ -106,6 +111,7 @@ impl Commons {
             pool: &mut self.pool,
             entropy: &mut self.entropy,
             touched: &mut self.touched,
+            named: &mut self.named,
             experience: &mut self.experience,
             has_budget,
         }
@@ -281,7 +287,7 @@ struct Liveness {
     last_sent: Instant,
     /// When an acknowledgement last told of something new.
     last_acked: Instant,
-    heard: Option<acks::Heard>,
+    heard: Option<arrivals::Heard>,
     darkness: Darkness,
     /// When the newest packet that was acknowledged was sent.
     newest_acked_sent_at: Instant,
@@ -373,8 +379,8 @@ impl Session {
     }
 
     /// Takes in the round trip of the handshake, so that a session does not start from nothing.
-    pub(crate) fn on_handshake_round_trip(&mut self, round_trip: Duration) {
-        self.path.rtt.record(round_trip);
+    pub(crate) fn on_handshake_round_trip(&mut self, now: Instant, round_trip: Duration) {
+        self.path.rtt.record(now, round_trip);
     }
 
     /// The ACCEPT goes again.
