@@ -42,6 +42,8 @@ pub(crate) struct Silence {
     pub(crate) first_packet: u64,
     /// When the last flight with any of them began.
     pub(crate) since: Instant,
+    /// No more is to be sent, and answers were waited for once more.
+    pub(crate) was_waited_for: bool,
 }
 
 impl Silence {
@@ -49,6 +51,7 @@ impl Silence {
         symbols: 0,
         first_packet: u64::MAX,
         since: Instant::ZERO,
+        was_waited_for: false,
     };
 }
 
@@ -87,9 +90,11 @@ impl Block {
         self.left_before || self.sent >= u16::from(self.symbols.source_symbols)
     }
 
-    /// Whether what is on its way is enough, if none of it is lost.
-    pub(crate) fn may_complete(&self) -> bool {
-        u16::from(self.symbols.deficit()) <= self.unaccounted
+    /// Whether what is on its way is enough, if none of it is lost. Where nothing later than its last packet was answered for that may be the answers.
+    pub(crate) fn may_complete(&self, largest_acked: Option<u64>) -> bool {
+        let is_silent = largest_acked < Some(self.last_packet);
+        let silent = if is_silent { self.silence.symbols } else { 0 };
+        u16::from(self.symbols.deficit()) <= self.unaccounted.saturating_add(silent)
     }
 
     /// Nothing more of it is sent. It waits for the answers to what was, which come by then.

@@ -1,11 +1,17 @@
 //! Packet numbers received: the replay window and the acknowledgement ranges are one bitmap of 1,024 numbers.
 
+use core::time::Duration;
+
 use crate::limits::{ACK_RANGES_REPEATED, REPLAY_WINDOW};
+use crate::time::Instant;
 use crate::wire::AckRanges;
 
 const WORDS: usize = REPLAY_WINDOW as usize / 64;
 /// A number this far below the newest is settled: it has arrived or is lost.
 const SETTLED_BELOW: u64 = 3;
+/// Acknowledgements that are remembered until the peer is known to have them, and how many of them leave in a round trip at most: they reach back over two.
+const TOLD_KEPT: usize = 16;
+const TOLD_PER_ROUND_TRIP: u32 = 8;
 
 /// The numbers received from the peer.
 #[derive(Default)]
@@ -17,6 +23,28 @@ pub(crate) struct Received {
     /// The least number that was received since the last acknowledgement, and between that and the one before, which may be lost.
     unnamed_from: Option<u64>,
     named_from: Option<u64>,
+    told: Told,
+}
+
+/// What the peer knows of the numbers received: it need not be told again. (Loss makes runs for ever: twelve old ones were a third of what left on a narrow
+/// way out, where half of a game's input came late.)
+#[derive(Default)]
+struct Told {
+    /// All that was received of the numbers below has been named in an acknowledgement that has come.
+    known_below: u64,
+    /// Packets that held an acknowledgement, and the number below which it named all that was not known: the newest first.
+    left: [(u64, u64); TOLD_KEPT],
+    newest_at: Instant,
+}
+
+impl Told {
+    /// A number below the newest was received: no acknowledgement that has left names it.
+    fn on_overtaken(&mut self, number: u64) {
+        self.known_below = self.known_below.min(number);
+        for (_, below) in &mut self.left {
+            *below = number.min(*below);
+        }
+    }
 }
 
 /// What a newly received number settled about the incoming direction.
@@ -86,6 +114,7 @@ impl Received {
             }
         } else {
             settled.was_lost = self.next - number > SETTLED_BELOW;
+            self.told.on_overtaken(number);
             self.insert(number);
         }
         settled
@@ -107,12 +136,30 @@ impl Received {
         self.next = next;
     }
 
-    /// An acknowledgement leaves.
-    pub(crate) const fn on_named(&mut self) {
+    /// An acknowledgement of all [`Received::ranges`] leaves, in this packet.
+    pub(crate) fn on_named(&mut self, now: Instant, packet: u64, round_trip: Duration) {
         self.named_from = self.unnamed_from.take();
+        let told = &mut self.told;
+        if now.since(told.newest_at) >= round_trip / TOLD_PER_ROUND_TRIP {
+            told.newest_at = now;
+            told.left.rotate_right(1);
+            told.left[0] = (packet, self.next);
+        }
     }
 
-    /// The newest runs of numbers received: so many as are repeated, and all that has arrived since the last acknowledgement, as far as one holds it.
+    /// The peer has received these packets. O(runs).
+    pub(crate) fn on_acknowledged(&mut self, packets: &AckRanges) {
+        let has_come =
+            |packet| (packets.runs()).any(|(first, last)| (first..=last).contains(&packet));
+        let known =
+            |(packet, below): &&(u64, u64)| *below > self.told.known_below && has_come(*packet);
+        if let Some(&(_, below)) = self.told.left.iter().find(known) {
+            self.told.known_below = below;
+        }
+    }
+
+    /// The newest runs of numbers received: so many as are repeated of what the peer is not known to know, and all that has arrived since the last
+    /// acknowledgement but one, as far as one holds it.
     pub(crate) fn ranges(&self) -> AckRanges {
         let mut ranges = AckRanges::default();
         let floor = self.next.saturating_sub(REPLAY_WINDOW);
@@ -124,10 +171,11 @@ impl Received {
             }
             let first = last - self.run(last, floor, true);
             let mut wanted = self.unnamed_from.iter().chain(&self.named_from);
-            let is_known = wanted.all(|from| last <= *from);
-            if is_known && ranges.runs().len() >= ACK_RANGES_REPEATED
-                || !ranges.push(first, last - 1)
-            {
+            let is_old = wanted.all(|from| last <= *from);
+            let named = ranges.runs().len();
+            let is_enough =
+                named >= ACK_RANGES_REPEATED || named > 0 && last <= self.told.known_below;
+            if is_old && is_enough || !ranges.push(first, last - 1) {
                 break;
             }
             above = first;
@@ -216,12 +264,58 @@ mod tests {
                 let named = received.ranges().runs().len();
                 assert!(named >= runs.len().min(ACK_RANGES_REPEATED));
                 if random(4) == 0 {
-                    received.on_named();
-                    received.on_named();
+                    received.on_named(Instant::ZERO, 0, Duration::ZERO);
+                    received.on_named(Instant::ZERO, 0, Duration::ZERO);
                     assert!(received.ranges().runs().len() <= ACK_RANGES_REPEATED);
                 }
             }
         }
+    }
+
+    /// Against a peer that takes down what it was told, over a path that loses and reorders both ways. Nothing is left out that it does not know, as far as a
+    /// lost acknowledgement is repaired by the next; and old runs are not repeated for ever.
+    #[test]
+    fn what_the_peer_knows_is_not_named_again() {
+        let mut state = 7u64;
+        let mut random = move |below: u64| {
+            state = (state.wrapping_mul(6_364_136_223_846_793_005))
+                .wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % below
+        };
+        let mut received = Received::default();
+        let (mut arrived, mut told) = (BTreeSet::new(), BTreeSet::new());
+        // The peer's packets, and ours with their acknowledgements, on their way.
+        let (mut incoming, mut outgoing): (Vec<u64>, Vec<(u64, AckRanges)>) = Default::default();
+        let (mut runs, mut come) = (0, 0);
+        let mut heard = AckRanges::default();
+        for number in 0..20_000u64 {
+            if random(10) > 0 {
+                incoming.push(number);
+            }
+            if incoming.len() < 6 {
+                continue;
+            }
+            let next = incoming.remove(random(3) as usize / 2);
+            received.on_acknowledged(&heard);
+            received.record(next);
+            arrived.insert(next);
+            let ranges = received.ranges();
+            runs += ranges.runs().len();
+            received.on_named(Instant::ZERO, number, Duration::ZERO);
+            if random(10) > 0 {
+                outgoing.push((number, ranges));
+            }
+            if outgoing.len() > 5 {
+                let (packet, ranges) = outgoing.remove(0);
+                told.extend(ranges.runs().flat_map(|(first, last)| first..=last));
+                heard = AckRanges::default();
+                heard.push(packet, packet);
+                come += 1;
+            }
+        }
+        assert!(come > 10_000 && runs < 4 * come, "{runs} in {come}");
+        let untold = arrived.difference(&told).filter(|number| **number < 19_900);
+        assert_eq!(untold.count(), 0);
     }
 
     #[test]

@@ -38,6 +38,7 @@ impl Session {
         let timed = self.take_timestamps(now, largest, ack, shared.experience.resumed_at);
         let mut stamps = self.take_stamps(now, number, ack, &named, timed);
         self.largest_acked = self.largest_acked.max(Some(largest));
+        self.received.on_acknowledged(&ack.ranges);
         let mut touched = core::mem::take(shared.touched);
         touched.clear();
         // Oldest first, so that a block sees its symbols in the order in which they were sent.

@@ -228,7 +228,8 @@ impl Session {
                 .encode(writer);
             }
             self.ack.on_sent(now);
-            self.received.on_named();
+            let round_trip = self.path.rtt.smoothed();
+            self.received.on_named(now, draft.number, round_trip);
         }
         if core::mem::take(&mut self.control.ping) {
             Frame::Ping.encode(writer);

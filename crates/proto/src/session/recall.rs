@@ -143,7 +143,7 @@ impl Session {
             self.traffic
                 .outbox
                 .block(*number)
-                .is_some_and(Block::may_complete)
+                .is_some_and(|block| block.may_complete(self.largest_acked))
         };
         if !may_arrive || !numbers.iter().all(is_under_way) {
             let outcome = self.outcome_of(now, slot, fate);
@@ -216,7 +216,7 @@ impl Session {
         }
     }
 
-    /// A message's own time is over, and it was not to be delivered late.
+    /// A message's own time or only flight is over, and it was not complete.
     pub(super) fn drop_late(&mut self, now: Instant, slot: u32, shared: &mut Shared<'_>) {
         let Some(message) = self.traffic.outbox.message(slot) else {
             return;
@@ -238,11 +238,6 @@ impl Session {
                 why: self.miss_reason(now, slot),
             },
         }
-    }
-
-    /// The flight of a message that is not repaired is over, and it was not complete.
-    pub(super) fn give_up_unrepaired(&mut self, now: Instant, slot: u32, shared: &mut Shared<'_>) {
-        self.drop_late(now, slot, shared);
     }
 
     /// Takes a message out without its delivery having been seen; the peer is told not to wait.

@@ -56,8 +56,26 @@ impl Session {
                 self.begin_flight(now, number, decision);
                 self.schedule_block(number);
             }
-            None => self.give_up_unrepaired(now, slot, shared),
+            None if self.waits_for_answers(now, number) => {}
+            None => self.drop_late(now, slot, shared),
         }
+    }
+
+    /// Whether a block that is not repaired waits for another round time: where nothing later has been answered for it may be the answers that are lost, and
+    /// the next ones name what has arrived.
+    fn waits_for_answers(&mut self, now: Instant, number: u64) -> bool {
+        let (largest_acked, round_time) = (self.largest_acked, self.path.round_time());
+        let Some(block) = self.traffic.outbox.block_mut(number) else {
+            return false;
+        };
+        if !block.may_complete(largest_acked)
+            || core::mem::replace(&mut block.silence.was_waited_for, true)
+        {
+            return false;
+        }
+        block.flight.round_ends = Some(now + round_time);
+        self.arm(number);
+        true
     }
 
     /// In the dark what was sent already waits for its turn.
