@@ -307,6 +307,7 @@ fn acknowledgements_of_what_was_never_sent_are_malformed() {
         ranges,
         received_at: 0,
         delay_us: 0,
+        is_kept: false,
         ce_count: 0,
     };
     liar.frame(|writer| Frame::Ack(ack).encode(writer));

@@ -9,7 +9,7 @@ use punctual_lab::channel::{LossModel, PathSpec, RateSpec};
 use punctual_lab::world::{Moment, World};
 use punctual_proto::{
     Cancel, CloseCode, CloseReason, Delivery, EndpointConfig, Event, MessageId, Outcome,
-    SendOptions, StreamConfig, ThinStreams,
+    SendOptions, StreamConfig, StreamId, ThinStreams,
 };
 use support::{Duo, client_config, ms, path, server_config};
 

@@ -15,7 +15,7 @@ mod rtt;
 mod timer_lag;
 mod validation;
 
-pub(crate) use answer::{Answer, RoundTrip};
+pub(crate) use answer::{Answer, Heard, RoundTrip};
 pub(crate) use burst::{Bursts, Dependence};
 pub(crate) use congestion::Congestion;
 pub(crate) use delay::{Another, DelayHistogram};
@@ -62,6 +62,7 @@ pub(crate) struct Path {
     pub(crate) ecn: EcnTest,
     /// How late this host sees to what is due, as of when the session last looked.
     pub(crate) timer_lag: Lag,
+    pub(crate) heard: Heard,
 }
 
 impl Path {
@@ -88,6 +89,7 @@ impl Path {
             congestion_marks: 0,
             ecn: EcnTest::default(),
             timer_lag: experience.timer_lag.get(),
+            heard: Heard::default(),
         }
     }
 

@@ -35,8 +35,9 @@ impl Session {
         };
         let mut numbers = core::mem::take(shared.named);
         let named = self.newly_named(ack, &mut numbers);
-        let timed = self.take_timestamps(now, largest, ack, shared.experience.resumed_at);
-        let mut stamps = self.take_stamps(now, number, ack, &named, timed);
+        let mut stamps = self.take_stamps(now, number, ack, &named);
+        let typical = self.typical(&numbers, &stamps);
+        self.take_timestamps(now, ack, typical, shared.experience.resumed_at, &mut stamps);
         self.largest_acked = self.largest_acked.max(Some(largest));
         self.received.on_acknowledged(&ack.ranges);
         let mut touched = core::mem::take(shared.touched);

@@ -1,11 +1,14 @@
-//! Acknowledgements that we owe, and those that are said twice.
+//! Acknowledgements that we owe, those that wait for something to go with (decision 0013), and those that are said twice.
 //!
 //! A peer that repeats what has long arrived has not heard of it. What it wasted so pays for saying acknowledgements twice, until that is
 //! spent: they are never repeated for more bytes than lost ones have cost (research/fec.md, box E2). Only the last one before a pause is:
 //! each holds all that those before it did.
 
+use core::time::Duration;
+
 use punctual_policy::ANSWERS_APART;
 
+use crate::limits::ACK_KEPT_MAX;
 use crate::path::Rtt;
 use crate::time::Instant;
 
@@ -14,6 +17,9 @@ const BYTES: u32 = 80;
 /// Bytes of credit, at most: some dozens of repetitions.
 const CREDIT_MAX: u32 = 4096;
 
+/// Where our own queue is long, acknowledgements that nothing else takes along leave with such a part of it between them.
+const QUEUE_PART: u32 = 4;
+
 /// Blocks of which it is known when they were complete: those of a round trip of a stream that is thin enough to need this.
 const DONE_KEPT: usize = 4;
 
@@ -21,9 +27,13 @@ const DONE_KEPT: usize = 4;
 #[derive(Default)]
 pub(super) struct PendingAck {
     pub(super) is_due: bool,
+    /// It could have left before, by itself.
+    pub(super) is_kept: bool,
     /// When the largest packet arrived.
     pub(super) largest_at: Instant,
     pub(super) ce_count: u64,
+    /// When the last one left.
+    left_at: Instant,
     /// When the last acknowledgement is said again.
     repeat_at: Option<Instant>,
     is_repetition: bool,
@@ -61,13 +71,27 @@ impl PendingAck {
 
     /// An acknowledgement leaves.
     pub(super) fn on_sent(&mut self, now: Instant) {
-        self.is_due = false;
+        (self.is_due, self.is_kept) = (false, false);
+        self.left_at = now;
         if core::mem::take(&mut self.is_repetition) {
             self.credit = self.credit.saturating_sub(BYTES);
             self.repeat_at = None;
         } else {
             self.repeat_at = (self.credit >= BYTES).then(|| now + ANSWERS_APART);
         }
+    }
+
+    /// When the next one leaves, if nothing leaves before that takes it along: one that would stand in a queue waits there anyway, and makes it longer.
+    pub(super) fn leaves_at(&self, queue: Duration) -> Option<Instant> {
+        let apart = (queue / QUEUE_PART).min(ACK_KEPT_MAX);
+        self.is_due.then(|| self.left_at + apart)
+    }
+
+    /// Whether it leaves by itself now; else it is kept.
+    pub(super) fn leaves_alone(&mut self, now: Instant, queue: Duration) -> bool {
+        let leaves_at = self.leaves_at(queue);
+        self.is_kept |= leaves_at.is_some_and(|at| now < at);
+        leaves_at.is_some_and(|at| now >= at)
     }
 
     /// When the last one is to be repeated.
@@ -86,12 +110,33 @@ impl PendingAck {
 
 #[cfg(test)]
 mod tests {
-    use core::time::Duration;
-
     use super::*;
 
     fn at(us: u64) -> Instant {
         Instant::from_micros(us)
+    }
+
+    #[test]
+    fn what_would_stand_in_a_queue_is_kept_for_a_part_of_it() {
+        let ms = Duration::from_millis;
+        let mut ack = PendingAck::default();
+        ack.on_sent(at(100_000));
+        assert!(
+            !ack.leaves_alone(at(100_001), Duration::ZERO) && !ack.is_kept,
+            "nothing is due"
+        );
+        ack.is_due = true;
+        assert!(ack.leaves_alone(at(100_001), Duration::ZERO) && !ack.is_kept);
+        assert!(!ack.leaves_alone(at(100_001), ms(40)) && ack.is_kept);
+        assert_eq!(ack.leaves_at(ms(40)), Some(at(110_000)));
+        assert_eq!(ack.leaves_at(ms(4000)), Some(at(125_000)));
+        assert!(
+            ack.leaves_alone(at(110_000), ms(40)) && ack.is_kept,
+            "and says so"
+        );
+        ack.on_sent(at(110_000));
+        ack.is_due = true;
+        assert!(ack.leaves_alone(at(120_000), ms(40)) && !ack.is_kept);
     }
 
     #[test]

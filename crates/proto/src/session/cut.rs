@@ -311,7 +311,7 @@ impl Session {
         shared: &Shared<'_>,
     ) -> Situation {
         Situation {
-            draw: draw(self.traffic.outbox.next_id()),
+            draw: draw(self.traffic.outbox.next_id().count()),
             price: self.price(stream, options.miss_target(), shared),
             ..intent.situation(now, self, options)
         }

@@ -107,6 +107,9 @@ impl Session {
             return true;
         }
         self.note_received(now, number, ecn, contents.is_eliciting);
+        if contents.is_eliciting {
+            self.path.heard.record(now, datagram.len());
+        }
         if self.role == Role::Server && is_newest {
             self.note_route(now, route, datagram.len(), shared);
         }

@@ -120,7 +120,7 @@ impl Session {
     ) -> Option<Draft> {
         self.traffic.paced_until = None;
         let has_symbols = self.may_send_symbols(now, shared.has_budget);
-        let wants_control = self.ack.is_due
+        let wants_control = self.ack.leaves_alone(now, self.path.congestion.queue())
             || self.control.ping
             || self.control.path_response.is_some()
             || self.wants_abandon();
@@ -135,9 +135,7 @@ impl Session {
         let room = buffer.len().min(usize::from(MTU_MAX)) - TAG_LEN;
         let mut writer = Writer::new(&mut buffer[..room]);
         let mut draft = self.draft(&mut writer);
-        if wants_control {
-            self.write_control(now, &mut draft, &mut writer);
-        }
+        self.write_control(now, &mut draft, &mut writer);
         if has_symbols {
             self.write_symbols(now, &mut draft, &mut writer, shared);
         }
@@ -223,6 +221,7 @@ impl Session {
                     ranges,
                     received_at,
                     delay_us,
+                    is_kept: self.ack.is_kept,
                     ce_count: self.ack.ce_count,
                 }
                 .encode(writer);

@@ -12,7 +12,7 @@ use super::{Due, Session, Shared};
 use crate::limits::{BACKOFF_MAX, TIMER_GRANULARITY};
 use crate::message::Silence;
 use crate::recovery::PacketState;
-use crate::stream::{MessageId, MissReason};
+use crate::stream::MissReason;
 use crate::time::Instant;
 
 /// Symbols of one flight, whatever a policy asks for.
@@ -203,7 +203,7 @@ impl Session {
             },
             sent: block.sent,
             rounds_planned: block.rounds_planned,
-            draw: draw(message.id),
+            draw: draw(message.id.count()),
             ..outlook
         })
     }
@@ -537,9 +537,9 @@ impl Session {
     }
 }
 
-/// A number for mixed policies: uniform over messages, the same for a message whatever else happens (splitmix64).
-pub(super) const fn draw(message: MessageId) -> u32 {
-    let mut z = message.count().wrapping_add(0x9e37_79b9_7f4a_7c15);
+/// A number that is uniform over messages, or over packets, and the same for each whatever else happens (splitmix64).
+pub(super) const fn draw(count: u64) -> u32 {
+    let mut z = count.wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     ((z ^ (z >> 31)) >> 32) as u32

@@ -60,6 +60,9 @@ impl AckRanges {
     }
 }
 
+/// Beside the number of further runs.
+const KEPT: u8 = 0x80;
+
 /// An acknowledgement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ack {
@@ -69,6 +72,8 @@ pub struct Ack {
     pub received_at: u32,
     /// Time between that arrival and the sending of this frame, in microseconds.
     pub delay_us: u32,
+    /// It did not leave as soon as the first packet that it is the first to name had come.
+    pub is_kept: bool,
     /// Packets that arrived with the ECN mark CE, in all; sent only once there was one.
     pub ce_count: u64,
 }
@@ -88,7 +93,7 @@ impl Ack {
         writer.u32(newest.1 as u32);
         writer.u32(self.received_at);
         writer.varint(u64::from(self.delay_us));
-        writer.u8(runs.len() as u8);
+        writer.u8(runs.len() as u8 | if self.is_kept { KEPT } else { 0 });
         writer.varint(newest.1 - newest.0);
         let mut floor = newest.0;
         for run in runs {
@@ -119,7 +124,8 @@ impl Ack {
         let received_at = reader.u32()?;
         let delay_us = u32::try_from(reader.varint()?)
             .map_err(|_| DecodeError::Invalid { field: "ack delay" })?;
-        let older = usize::from(reader.u8()?);
+        let more = reader.u8()?;
+        let (older, is_kept) = (usize::from(more & !KEPT), more & KEPT != 0);
         if older >= ACK_RANGES_MAX {
             return Err(DecodeError::Invalid {
                 field: "ack range count",
@@ -147,6 +153,7 @@ impl Ack {
             ranges,
             received_at,
             delay_us,
+            is_kept,
             ce_count,
         })
     }

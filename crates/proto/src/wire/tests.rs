@@ -32,34 +32,37 @@ fn any_ack() -> impl Strategy<Value = (Ack, u64)> {
     (
         lengths,
         any::<u32>(),
-        any::<u32>(),
+        (any::<u32>(), any::<bool>()),
         ce_count,
         0u64..1 << 40,
         0u64..1 << 20,
     )
-        .prop_map(|(lengths, received_at, delay_us, ce_count, floor, ahead)| {
-            let mut runs = Vec::new();
-            let mut next = floor;
-            for (gap, length) in lengths {
-                let first = next + gap;
-                runs.push((first, first + length));
-                next = first + length + 2;
-            }
-            let mut ranges = AckRanges::default();
-            for &(first, last) in runs.iter().rev() {
-                assert!(ranges.push(first, last));
-            }
-            let largest = ranges.largest().expect("at least one run");
-            (
-                Ack {
-                    ranges,
-                    received_at,
-                    delay_us,
-                    ce_count,
-                },
-                largest + 1 + ahead,
-            )
-        })
+        .prop_map(
+            |(lengths, received_at, (delay_us, is_kept), ce_count, floor, ahead)| {
+                let mut runs = Vec::new();
+                let mut next = floor;
+                for (gap, length) in lengths {
+                    let first = next + gap;
+                    runs.push((first, first + length));
+                    next = first + length + 2;
+                }
+                let mut ranges = AckRanges::default();
+                for &(first, last) in runs.iter().rev() {
+                    assert!(ranges.push(first, last));
+                }
+                let largest = ranges.largest().expect("at least one run");
+                (
+                    Ack {
+                        ranges,
+                        received_at,
+                        delay_us,
+                        is_kept,
+                        ce_count,
+                    },
+                    largest + 1 + ahead,
+                )
+            },
+        )
 }
 
 proptest! {
@@ -261,6 +264,7 @@ fn ack_range_loops() {
         ranges,
         received_at: 0,
         delay_us: 0,
+        is_kept: false,
         ce_count: 0,
     });
     let bytes = written(|writer| frame.encode(writer));

@@ -120,6 +120,11 @@ impl Default for Congestion {
 }
 
 impl Congestion {
+    /// What stands in our queue: what leaves now waits there for so long.
+    pub(crate) fn queue(&self) -> Duration {
+        Duration::from_micros(self.delays.own_queue_us(0.0) as u64)
+    }
+
     /// A round trip as long as a path's own delay makes it.
     fn longest_without_queue(&self) -> Duration {
         Duration::from_micros((self.delays.least_us() + WANDER_MAX_US) as u64)

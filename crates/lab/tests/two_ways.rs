@@ -1,0 +1,141 @@
+//! Both sides send: what one sends is in the way of what the other is told.
+
+mod support;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use punctual_lab::channel::{ChannelSpec, LossModel, PathSpec, RateSpec};
+use punctual_proto::{Delivery, SendOptions, StreamConfig, StreamId};
+use support::{Duo, ms, path};
+
+/// A line of so many kilobit a second up and down, with queues of 200 ms.
+fn line(rtt_ms: u64, up_kbit: u64, down_kbit: u64, loss: f64) -> PathSpec {
+    let mut line = path(ms(rtt_ms), |channel| {
+        channel.loss = LossModel::Uniform(loss);
+    });
+    let narrow = |channel: &mut Arc<ChannelSpec>, kbit: u64| {
+        let queue_bytes = (kbit * 25) as usize;
+        Arc::make_mut(channel).rate = Some(RateSpec::constant(kbit * 1000, queue_bytes as _));
+    };
+    narrow(&mut line.forward, up_kbit);
+    narrow(&mut line.backward, down_kbit);
+    line
+}
+
+/// Two sides with as much to say as there is room for, and a player's input.
+struct Line {
+    duo: Duo,
+    input: StreamId,
+}
+
+impl Line {
+    fn new(line: &PathSpec) -> Self {
+        let mut duo = Duo::connect(1, line);
+        let input = duo.open(StreamConfig::new(Delivery::UnreliableSequenced));
+        Self { duo, input }
+    }
+
+    /// For so long, with the input 60 times a second (and the state that answers it 30 times), or without; with a download, or an upload, or both.
+    fn play(&mut self, seconds: u64, with_game: bool, up: bool, down: bool) {
+        static MESSAGE: [u8; 6_000] = [7; 6_000];
+        let server = (
+            self.duo.server,
+            self.duo.at_server.expect("it is connected"),
+        );
+        let client = (self.duo.client, self.duo.at_client);
+        let is_busy = [up, down];
+        let mut sent = [0, 0];
+        for frame in 0..60 * seconds {
+            for (index, (host, session)) in [client, server].into_iter().enumerate() {
+                while is_busy[index] && sent[index] < self.received(index == 1, 6_000) + 40 {
+                    let part = self
+                        .duo
+                        .world
+                        .send(host, session, &MESSAGE, SendOptions::default());
+                    part.expect("there is room");
+                    sent[index] += 1;
+                }
+            }
+            let options = SendOptions::within(ms(120));
+            if with_game {
+                self.duo.send_on(self.input, &[1; 40], options);
+            }
+            if with_game && frame % 2 == 0 {
+                let state = self.duo.world.send(server.0, server.1, &[2; 500], options);
+                state.expect("there is room");
+            }
+            self.duo.run(Duration::from_micros(16_667));
+        }
+    }
+
+    /// Messages of this length that one side has received.
+    fn received(&self, at_client: bool, len: usize) -> usize {
+        let host = if at_client {
+            self.duo.client
+        } else {
+            self.duo.server
+        };
+        let messages = self.duo.received.iter();
+        messages
+            .filter(|(_, at, data)| *at == host && data.len() == len)
+            .count()
+    }
+}
+
+/// A regression: what stood in the way of the answers was the peer's own upload, and passed for a queue of the download, which got a sixth of its line.
+#[test]
+fn a_download_beside_an_upload_uses_its_line() {
+    for (up_kbit, down_kbit) in [(256, 2000), (512, 4000), (1000, 8000)] {
+        let mut line = Line::new(&line(60, up_kbit, down_kbit, 0.0));
+        line.play(40, false, true, true);
+        let share = |at_client, kbit: u64| {
+            let bits = line.received(at_client, 6_000) as f64 * 48_000.0;
+            bits / (40_000.0 * kbit as f64)
+        };
+        let (up, down) = (share(false, up_kbit), share(true, down_kbit));
+        println!("{up_kbit}/{down_kbit}: {up:.2} {down:.2}");
+        assert!(
+            down > 0.55 && up > 0.45,
+            "{up_kbit}/{down_kbit}: {up} {down}"
+        );
+    }
+}
+
+/// A regression: each packet of the state was answered for by a packet of its own that named a dozen old gaps, and these were in the way of the input: half of it was late for a tenth.
+#[test]
+fn answers_do_not_crowd_out_what_a_player_does() {
+    let mut line = Line::new(&line(150, 200, 2000, 0.01));
+    line.play(60, true, false, true);
+    let stats = line.duo.stream_stats(line.input);
+    println!("{stats:?}");
+    let late = 1.0 - stats.on_time as f64 / stats.accepted as f64;
+    assert!(late < 0.1, "{late}");
+}
+
+/// A regression: of what a peer's loop of 16 ms had gathered the newest packet told how long a round trip takes, which had waited least: round trips seemed to be 25 ms, and three
+/// packets a second were taken for lost whose answers came after 37.
+#[test]
+fn a_round_trip_of_what_a_loop_gathers_is_no_shorter_than_answers_take() {
+    let mut duo = Duo::connect(1, &path(ms(20), |_| {}));
+    let (client, server) = (duo.client, duo.server);
+    let at_server = duo.at_server.expect("it is connected");
+    duo.world
+        .set_frame(client, Duration::from_micros(16_667), Duration::ZERO);
+    for number in 0..3000_u32 {
+        if number % 3 == 0 {
+            duo.send(&[1; 100], SendOptions::within(ms(60)));
+        }
+        let state = duo
+            .world
+            .send(server, at_server, &[2; 100], SendOptions::within(ms(60)));
+        state.expect("there is room");
+        duo.run(ms(7));
+    }
+    let stats = duo
+        .world
+        .endpoint(server)
+        .session_stats(at_server)
+        .expect("it is open");
+    assert!(stats.packets_spurious < 10, "{stats:?}");
+}
