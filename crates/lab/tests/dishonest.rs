@@ -308,6 +308,7 @@ fn acknowledgements_of_what_was_never_sent_are_malformed() {
         received_at: 0,
         delay_us: 0,
         is_kept: false,
+        frame_us: 0,
         ce_count: 0,
     };
     liar.frame(|writer| Frame::Ack(ack).encode(writer));

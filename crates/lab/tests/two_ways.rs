@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use punctual_lab::channel::{ChannelSpec, LossModel, PathSpec, RateSpec};
-use punctual_proto::{Delivery, SendOptions, StreamConfig, StreamId};
-use support::{Duo, ms, path};
+use punctual_proto::{Delivery, EndpointConfig, SendOptions, StreamConfig, StreamId};
+use support::{Duo, client_config, ms, path, server_config};
 
 /// A line of so many kilobit a second up and down, with queues of 200 ms.
 fn line(rtt_ms: u64, up_kbit: u64, down_kbit: u64, loss: f64) -> PathSpec {
@@ -138,4 +138,57 @@ fn a_round_trip_of_what_a_loop_gathers_is_no_shorter_than_answers_take() {
         .session_stats(at_server)
         .expect("it is open");
     assert!(stats.packets_spurious < 10, "{stats:?}");
+}
+
+/// A regression: a server that ticks each 33 ms sends once a tick, so that nothing showed that its client gathers for a frame: what waited for the client's looks passed for a queue,
+/// the losses beside it were congestion, and over a path that carries anything snapshots came up to 21 s late.
+#[test]
+fn snapshots_from_one_loop_to_another_are_in_time() {
+    let lossy = path(ms(100), |channel| {
+        channel.loss = LossModel::Uniform(0.02);
+    });
+    let polled = |config| EndpointConfig {
+        is_polled: true,
+        ..config
+    };
+    let (mut sent, mut in_time) = (0, 0);
+    for seed in 1..=4 {
+        let (server, client) = (polled(server_config()), polled(client_config()));
+        let mut duo = Duo::connect_with(seed, &lossy, server, client);
+        let frame = Duration::from_micros(16_667);
+        duo.world.set_frame(duo.client, frame, Duration::ZERO);
+        duo.world.set_frame(duo.server, ms(33), Duration::ZERO);
+        // (2 s have passed.) What is sent in a tick leaves a millisecond after its look.
+        duo.run(ms(14));
+        let at_server = duo.at_server.expect("it is connected");
+        for step in 0..1800_usize {
+            let mut send = |is_server, len| {
+                let options = SendOptions::within(ms(if len < 40_000 { 220 } else { 440 }));
+                let (host, session) = match is_server {
+                    true => (duo.server, at_server),
+                    false => (duo.client, duo.at_client),
+                };
+                let message = duo.world.send(host, session, &vec![1; len], options);
+                message.expect("there is room");
+                sent += u64::from(is_server);
+            };
+            // 20 snapshots a second.
+            if step % 5 < 3 {
+                send(true, 4_000 + step * 7919 % 8_000);
+            }
+            if step % 3 == 0 {
+                send(false, 4_000);
+            }
+            if step % 15 == 0 {
+                send(true, 40_000);
+                send(false, 40_000);
+            }
+            duo.run(ms(33));
+        }
+        duo.run(Duration::from_secs(2));
+        let stats = duo.world.endpoint(duo.server).session_stats(at_server);
+        in_time += stats.expect("it is open").messages_on_time;
+    }
+    println!("{in_time} of {sent}");
+    assert!(in_time * 1000 >= sent * 985, "{in_time} of {sent}");
 }

@@ -117,6 +117,7 @@ fn ack(runs: &[(u64, u64)], received_at: u32, delay_us: u32, ce_count: u64) -> F
         received_at,
         delay_us,
         is_kept: delay_us > 5000,
+        frame_us: if received_at % 2 == 1 { 16_667 } else { 0 },
         ce_count,
     })
 }
@@ -127,7 +128,7 @@ fn describe(frame: &Frame<'_>) -> Value {
         Frame::Ping => json!({ "type": "PING" }),
         Frame::Ack(ack) => json!({
             "type": "ACK", "runs": ack.ranges.runs().collect::<Vec<_>>(), "received_at": ack.received_at,
-            "delay_us": ack.delay_us, "kept": ack.is_kept, "ce_count": ack.ce_count,
+            "delay_us": ack.delay_us, "kept": ack.is_kept, "frame_us": ack.frame_us, "ce_count": ack.ce_count,
         }),
         Frame::Abandon { first, count } => {
             json!({ "type": "ABANDON", "first": first, "count": count })

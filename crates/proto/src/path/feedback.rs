@@ -19,6 +19,20 @@ const GATHERED_MAX: Duration = Duration::from_millis(100);
 /// More than of that time.
 const MOMENTS_MAX: u16 = 100;
 
+/// A time over which is gathered, [`GATHERED_MAX`] at most, in units of two microseconds.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Gathered(u16);
+
+impl Gathered {
+    fn new(time: Duration) -> Self {
+        Self((time.min(GATHERED_MAX).as_micros() / 2) as u16)
+    }
+
+    fn us(self) -> f32 {
+        2.0 * f32::from(self.0)
+    }
+}
+
 /// What is known of the answers on a path.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Feedback {
@@ -28,8 +42,10 @@ pub(crate) struct Feedback {
     /// any was seen.
     together: f32,
     /// Over how long a time the packets left that an acknowledgement was the first to name: the latest, and mostly, in microseconds.
-    gathered_us: f32,
+    gathered: Gathered,
     gathers_us: f32,
+    /// What it says itself of that.
+    told: Gathered,
     /// Of how many moments the packets were that an acknowledgement was the first to name, with none lost before it: the latest, and mostly, in 256ths.
     named: u16,
     names_256: u16,
@@ -49,11 +65,16 @@ impl Feedback {
         }
     }
 
+    /// The peer says that it looks at what arrives once in so long a time; zero where it looks at once.
+    pub(crate) fn record_frame(&mut self, frame: Duration) {
+        self.told = Gathered::new(frame);
+    }
+
     /// An acknowledgement is the first to name packets that left over so long a time. Only what two in a row gather counts: else one was lost.
     pub(crate) fn record_gathered(&mut self, over: Duration) {
-        let us = 1e6 * over.min(GATHERED_MAX).as_secs_f32();
-        let before_us = core::mem::replace(&mut self.gathered_us, us);
-        let more_us = us.min(before_us) - self.gathers_us;
+        let gathered = Gathered::new(over);
+        let before = core::mem::replace(&mut self.gathered, gathered);
+        let more_us = gathered.min(before).us() - self.gathers_us;
         let answers = if more_us > 0.0 {
             MORE_ANSWERS
         } else {
@@ -79,9 +100,10 @@ impl Feedback {
         u64::from(moments) * 256 > acknowledgements.saturating_mul(each_256)
     }
 
-    /// Over about how long a time the peer gathers what arrives before it looks at it: a frame, or nothing.
+    /// Over about how long a time the peer gathers what arrives before it looks at it: a frame, or nothing. (What it says counts where it shows less: what
+    /// leaves once a frame itself shows nothing. A game's snapshots over 100 ms with 2 % of loss, from a loop of 33 ms to one of 16, came up to 21 s late.)
     pub(crate) fn gathers(&self) -> Duration {
-        Duration::from_micros(self.gathers_us as u64)
+        Duration::from_micros(self.gathers_us.max(self.told.us()) as u64)
     }
 
     /// How often the answer to what arrived does not come in its round.
@@ -133,6 +155,10 @@ mod tests {
             feedback.record_gathered(Duration::ZERO);
         }
         assert!(feedback.gathers() < Duration::from_micros(10));
+        feedback.record_frame(frame);
+        assert_eq!(feedback.gathers(), frame);
+        feedback.record_frame(Duration::MAX);
+        assert_eq!(feedback.gathers(), GATHERED_MAX);
     }
 
     #[test]

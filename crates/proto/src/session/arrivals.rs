@@ -121,6 +121,7 @@ impl Session {
         let is_of_one_moment = missing.is_some_and(|missing| {
             feedback.is_too_much_for(missing.saturating_add(1), named.moments)
         });
+        feedback.record_frame(Duration::from_micros(ack.frame_us.into()));
         if let Some((first, last)) = named.in_time {
             feedback.record_gathered(last.since(first));
         }

@@ -222,6 +222,7 @@ impl Session {
                     received_at,
                     delay_us,
                     is_kept: self.ack.is_kept,
+                    frame_us: self.path.timer_lag.before_end().as_micros() as u32,
                     ce_count: self.ack.ce_count,
                 }
                 .encode(writer);

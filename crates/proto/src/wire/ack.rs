@@ -62,6 +62,7 @@ impl AckRanges {
 
 /// Beside the number of further runs.
 const KEPT: u8 = 0x80;
+const LOOKS: u8 = 0x40;
 
 /// An acknowledgement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,6 +75,8 @@ pub struct Ack {
     pub delay_us: u32,
     /// It did not leave as soon as the first packet that it is the first to name had come.
     pub is_kept: bool,
+    /// From one look of its receiver at the network to the next, in microseconds, where a loop looks once a frame; 0 where whatever comes is seen at once.
+    pub frame_us: u32,
     /// Packets that arrived with the ECN mark CE, in all; sent only once there was one.
     pub ce_count: u64,
 }
@@ -93,7 +96,9 @@ impl Ack {
         writer.u32(newest.1 as u32);
         writer.u32(self.received_at);
         writer.varint(u64::from(self.delay_us));
-        writer.u8(runs.len() as u8 | if self.is_kept { KEPT } else { 0 });
+        let kept = if self.is_kept { KEPT } else { 0 };
+        let looks = if self.frame_us > 0 { LOOKS } else { 0 };
+        writer.u8(runs.len() as u8 | kept | looks);
         writer.varint(newest.1 - newest.0);
         let mut floor = newest.0;
         for run in runs {
@@ -101,6 +106,9 @@ impl Ack {
             writer.varint(floor - run.1 - 2);
             writer.varint(run.1 - run.0);
             floor = run.0;
+        }
+        if self.frame_us > 0 {
+            writer.varint(u64::from(self.frame_us));
         }
         if self.ce_count > 0 {
             writer.varint(self.ce_count);
@@ -125,12 +133,7 @@ impl Ack {
         let delay_us = u32::try_from(reader.varint()?)
             .map_err(|_| DecodeError::Invalid { field: "ack delay" })?;
         let more = reader.u8()?;
-        let (older, is_kept) = (usize::from(more & !KEPT), more & KEPT != 0);
-        if older >= ACK_RANGES_MAX {
-            return Err(DecodeError::Invalid {
-                field: "ack range count",
-            });
-        }
+        let older = usize::from(more & !(KEPT | LOOKS));
         let mut ranges = AckRanges::default();
         let mut first = largest.checked_sub(reader.varint()?).ok_or(invalid)?;
         if !ranges.push(first, largest) {
@@ -148,12 +151,19 @@ impl Ack {
                 return Err(invalid);
             }
         }
+        let frame_us = if more & LOOKS != 0 {
+            let frame = u32::try_from(reader.varint()?).ok().filter(|us| *us > 0);
+            frame.ok_or(DecodeError::Invalid { field: "ack frame" })?
+        } else {
+            0
+        };
         let ce_count = if ecn { reader.varint()? } else { 0 };
         Ok(Self {
             ranges,
             received_at,
             delay_us,
-            is_kept,
+            is_kept: more & KEPT != 0,
+            frame_us,
             ce_count,
         })
     }
