@@ -14,8 +14,9 @@ mod reordering;
 mod rtt;
 mod timer_lag;
 mod validation;
+mod way_back;
 
-pub(crate) use answer::{Answer, Heard, RoundTrip};
+pub(crate) use answer::{Answer, RoundTrip};
 pub(crate) use burst::{Bursts, Dependence};
 pub(crate) use congestion::Congestion;
 pub(crate) use delay::{Another, DelayHistogram};
@@ -29,6 +30,7 @@ pub(crate) use reordering::Reordering;
 pub(crate) use rtt::Rtt;
 pub(crate) use timer_lag::{Lag, TimerLag};
 pub(crate) use validation::Validation;
+use way_back::{Heard, WayBack};
 
 use core::time::Duration;
 
@@ -63,6 +65,7 @@ pub(crate) struct Path {
     /// How late this host sees to what is due, as of when the session last looked.
     pub(crate) timer_lag: Lag,
     pub(crate) heard: Heard,
+    way_back: WayBack,
 }
 
 impl Path {
@@ -90,6 +93,7 @@ impl Path {
             ecn: EcnTest::default(),
             timer_lag: experience.timer_lag.get(),
             heard: Heard::default(),
+            way_back: WayBack::default(),
         }
     }
 

@@ -223,7 +223,7 @@ impl Session {
             let answer = Answer {
                 after,
                 typically_after: after + before_largest + kept,
-                took: plausible,
+                there_us: ack.received_at.wrapping_sub(sent_at.wire_micros()),
                 next_after,
                 bytes,
             };
