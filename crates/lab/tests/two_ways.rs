@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use punctual_lab::channel::{ChannelSpec, LossModel, PathSpec, RateSpec};
 use punctual_lab::world::Moment;
-use punctual_proto::{Delivery, EndpointConfig, SendOptions, StreamConfig, StreamId};
+use punctual_proto::{
+    CloseCode, Delivery, EndpointConfig, Outcome, SendOptions, StreamConfig, StreamId,
+};
 use support::{Duo, client_config, ms, path, server_config};
 
 /// A line of so many kilobit a second up and down, with queues of 200 ms.
@@ -97,7 +99,7 @@ fn a_download_beside_an_upload_uses_its_line() {
         let (up, down) = (share(false, up_kbit), share(true, down_kbit));
         println!("{up_kbit}/{down_kbit}: {up:.2} {down:.2}");
         assert!(
-            down > 0.55 && up > 0.45,
+            down > 0.5 && up > 0.45,
             "{up_kbit}/{down_kbit}: {up} {down}"
         );
     }
@@ -112,6 +114,60 @@ fn answers_do_not_crowd_out_what_a_player_does() {
     println!("{stats:?}");
     let late = 1.0 - stats.on_time as f64 / stats.accepted as f64;
     assert!(late < 0.1, "{late}");
+}
+
+/// A regression: a side that had uploaded kept what it answers for as long as it lived, for the queue that had been there.
+#[test]
+fn a_queue_of_before_keeps_no_answers() {
+    let answers = |uploads| {
+        let mut line = Line::new(&line(60, 256, 8000, 0.0));
+        line.play(10, false, uploads, false);
+        line.duo.run(Duration::from_secs(20));
+        let before = line.duo.stats().packets_sent;
+        let (server, at_server) = (line.duo.server, line.duo.at_server.expect("it is there"));
+        for _ in 0..1000 {
+            let state = line
+                .duo
+                .world
+                .send(server, at_server, &[2; 100], SendOptions::default());
+            state.expect("there is room");
+            line.duo.run(ms(5));
+        }
+        line.duo.stats().packets_sent - before
+    };
+    let (without, with) = (answers(false), answers(true));
+    assert!(with * 10 > without * 9, "{with} of {without}");
+}
+
+/// A regression: an acknowledgement that was kept when its side closed was never sent, and messages that had come were said to be dropped.
+#[test]
+fn who_closes_tells_what_has_come() {
+    for seed in 1..=10 {
+        let mut duo = Duo::connect(seed, &line(60, 256, 8000, 0.0));
+        let input = duo.open(StreamConfig::new(Delivery::UnreliableSequenced));
+        let mut line = Line { duo, input };
+        line.play(5, false, true, false);
+        let (server, at_server) = (line.duo.server, line.duo.at_server.expect("it is there"));
+        for _ in 0..40 + seed {
+            let state = line
+                .duo
+                .world
+                .send(server, at_server, &[2; 100], SendOptions::default());
+            state.expect("there is room");
+            line.duo.run(ms(5));
+        }
+        let (client, at_client) = (line.duo.client, line.duo.at_client);
+        line.duo.world.with_endpoint(client, |endpoint, now| {
+            endpoint.close(now, at_client, CloseCode(0), "");
+        });
+        let received = line.received(true, 100);
+        line.duo.run(Duration::from_secs(3));
+        let outcomes = line.duo.outcomes.iter().zip(&line.duo.outcomes_of);
+        let known = outcomes.filter(|((_, outcome), host)| {
+            **host == server && matches!(outcome, Outcome::OnTime { .. })
+        });
+        assert_eq!(known.count(), received, "{seed}");
+    }
 }
 
 /// A regression: of what a peer's loop of 16 ms had gathered the newest packet told how long a round trip takes, which had waited least: round trips seemed to be 25 ms, and three

@@ -276,3 +276,31 @@ fn what_is_sent_once_waits_for_a_second_answer() {
         assert!(wrong <= 2, "{told:?}");
     }
 }
+
+/// A regression: what an acknowledgement that was kept is the first to name was said to have come last, and messages that were on time to be late. Where the side that tells has a queue.
+#[test]
+fn what_was_told_late_did_not_come_late() {
+    static BULK: [u8; 6_000] = [7; 6_000];
+    let mut network = path(ms(60), |_| {});
+    Arc::make_mut(&mut network.backward).rate = Some(RateSpec::constant(256_000, 6_400));
+    let mut duo = Duo::connect(3, &network);
+    let (server, at_server) = (duo.server, duo.at_server.expect("it is connected"));
+    let (from, deadline) = ((duo.client, duo.at_client), ms(45));
+    let mut sent = Sent::on(StreamId::DEFAULT);
+    for number in 0..4000 {
+        // So many that the way back is never empty.
+        if number % 36 == 0 {
+            let bulk = duo
+                .world
+                .send(server, at_server, &BULK, SendOptions::default());
+            bulk.expect("there is room");
+        }
+        sent.send(&mut duo, from, number, deadline);
+        duo.run(ms(5));
+    }
+    duo.run(Duration::from_secs(5));
+    let told = sent.compare(&duo, from.0, deadline);
+    println!("{told:?} {:?}", duo.stats().packets_received);
+    assert!(duo.stats().packets_received < 3_500, "nothing was kept");
+    assert_eq!(told, Told::default());
+}

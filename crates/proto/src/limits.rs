@@ -54,7 +54,7 @@ pub const REPLAY_WINDOW: u64 = 1024;
 pub const ACK_RANGES_MAX: usize = 64;
 /// Of these, so many are named whether or not all in them has been named before.
 pub const ACK_RANGES_REPEATED: usize = 12;
-/// The longest that an acknowledgement is kept back where it would stand in a queue.
+/// The longest that an acknowledgement is kept back where it would stand in a queue: its host may look a little later.
 pub const ACK_KEPT_MAX: Duration = Duration::from_millis(25);
 /// Symbol frames that share one packet.
 pub const SYMBOLS_PER_PACKET_MAX: usize = 32;

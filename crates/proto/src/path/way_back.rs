@@ -5,7 +5,7 @@ use core::time::Duration;
 use crate::time::{Instant, nanos};
 
 /// Clocks drift by less than this against each other (quartz: 30 us a second at most, each), so that the least is found again when it has.
-const DRIFT_PPM: u64 = 50;
+const DRIFT_PPM: u64 = 100;
 
 /// The least that the way back took, on top of what the peer's clock is behind ours: no offset is estimated, which would change as it is.
 #[derive(Default)]
@@ -97,7 +97,7 @@ mod tests {
     #[test]
     fn clocks_that_drift_or_stand_still_do_not_deceive() {
         let ms = Duration::from_millis;
-        for ppm in [-50_i64, 0, 50] {
+        for ppm in [-60_i64, 0, 60] {
             let mut back = WayBack::default();
             for second in 0..3600_i64 {
                 let drift_us = second * ppm;
@@ -107,7 +107,7 @@ mod tests {
                 let there_us = (20_000 + drift_us) as u32;
                 let took = back.without(now, ms(60 + late_ms as u64), there_us);
                 assert!(
-                    took.abs_diff(ms(60)) <= Duration::from_micros(300),
+                    took.abs_diff(ms(60)) <= Duration::from_micros(500),
                     "{took:?}"
                 );
             }

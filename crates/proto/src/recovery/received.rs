@@ -147,7 +147,7 @@ impl Received {
         }
     }
 
-    /// The peer has received these packets. O(runs).
+    /// The peer has received these packets. O(runs) for each acknowledgement that is remembered.
     pub(crate) fn on_acknowledged(&mut self, packets: &AckRanges) {
         let has_come =
             |packet| (packets.runs()).any(|(first, last)| (first..=last).contains(&packet));

@@ -27,8 +27,8 @@ const DONE_KEPT: usize = 4;
 #[derive(Default)]
 pub(super) struct PendingAck {
     pub(super) is_due: bool,
-    /// It could have left before, by itself.
-    pub(super) is_kept: bool,
+    /// It could have left before, by itself, and is kept until then.
+    pub(super) kept_until: Option<Instant>,
     /// When the largest packet arrived.
     pub(super) largest_at: Instant,
     pub(super) ce_count: u64,
@@ -71,7 +71,7 @@ impl PendingAck {
 
     /// An acknowledgement leaves.
     pub(super) fn on_sent(&mut self, now: Instant) {
-        (self.is_due, self.is_kept) = (false, false);
+        (self.is_due, self.kept_until) = (false, None);
         self.left_at = now;
         if core::mem::take(&mut self.is_repetition) {
             self.credit = self.credit.saturating_sub(BYTES);
@@ -81,17 +81,18 @@ impl PendingAck {
         }
     }
 
-    /// When the next one leaves, if nothing leaves before that takes it along: one that would stand in a queue waits there anyway, and makes it longer.
-    pub(super) fn leaves_at(&self, queue: Duration) -> Option<Instant> {
-        let apart = (queue / QUEUE_PART).min(ACK_KEPT_MAX);
-        self.is_due.then(|| self.left_at + apart)
+    /// When one that is due leaves, if nothing leaves before that takes it along: it would wait in a queue that stands so long anyway, and make it longer.
+    pub(super) fn leaves_at(&self, queue: Duration) -> Instant {
+        self.left_at + (queue / QUEUE_PART).min(ACK_KEPT_MAX)
     }
 
-    /// Whether it leaves by itself now; else it is kept.
-    pub(super) fn leaves_alone(&mut self, now: Instant, queue: Duration) -> bool {
-        let leaves_at = self.leaves_at(queue);
-        self.is_kept |= leaves_at.is_some_and(|at| now < at);
-        leaves_at.is_some_and(|at| now >= at)
+    /// A packet came; whether it asks for one.
+    pub(super) fn on_received(&mut self, is_eliciting: bool) {
+        self.is_due |= is_eliciting;
+        if is_eliciting && core::mem::take(&mut self.is_repetition) {
+            // It has something new to say.
+            self.kept_until = None;
+        }
     }
 
     /// When the last one is to be repeated.
@@ -117,26 +118,14 @@ mod tests {
     }
 
     #[test]
-    fn what_would_stand_in_a_queue_is_kept_for_a_part_of_it() {
+    fn what_would_stand_in_a_queue_waits_for_a_part_of_it() {
         let ms = Duration::from_millis;
         let mut ack = PendingAck::default();
         ack.on_sent(at(100_000));
-        assert!(
-            !ack.leaves_alone(at(100_001), Duration::ZERO) && !ack.is_kept,
-            "nothing is due"
-        );
-        ack.is_due = true;
-        assert!(ack.leaves_alone(at(100_001), Duration::ZERO) && !ack.is_kept);
-        assert!(!ack.leaves_alone(at(100_001), ms(40)) && ack.is_kept);
-        assert_eq!(ack.leaves_at(ms(40)), Some(at(110_000)));
-        assert_eq!(ack.leaves_at(ms(4000)), Some(at(125_000)));
-        assert!(
-            ack.leaves_alone(at(110_000), ms(40)) && ack.is_kept,
-            "and says so"
-        );
-        ack.on_sent(at(110_000));
-        ack.is_due = true;
-        assert!(ack.leaves_alone(at(120_000), ms(40)) && !ack.is_kept);
+        ack.on_received(true);
+        assert_eq!(ack.leaves_at(Duration::ZERO), at(100_000));
+        assert_eq!(ack.leaves_at(ms(40)), at(110_000));
+        assert_eq!(ack.leaves_at(ms(4000)), at(125_000));
     }
 
     #[test]

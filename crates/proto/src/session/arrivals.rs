@@ -9,7 +9,7 @@ use core::time::Duration;
 use super::Session;
 use super::rounds::draw;
 use crate::clock::Exchange;
-use crate::limits::{ACK_KEPT_MAX, ACK_RANGES_REPEATED};
+use crate::limits::ACK_RANGES_REPEATED;
 use crate::path::{Another, Answer};
 use crate::recovery::{PacketState, SentPacket};
 use crate::time::Instant;
@@ -122,10 +122,10 @@ impl Session {
             feedback.is_too_much_for(missing.saturating_add(1), named.moments)
         });
         feedback.record_frame(Duration::from_micros(ack.frame_us.into()));
-        if let Some((first, last)) = named.in_time {
+        if let Some((first, last)) = named.in_time.filter(|_| !ack.is_kept) {
             feedback.record_gathered(last.since(first));
         }
-        if missing == Some(0) && named.moments > 0 {
+        if missing == Some(0) && named.moments > 0 && !ack.is_kept {
             feedback.record_named(named.moments);
         }
         if let Some(from) = self.names_from(now, ack) {
@@ -205,6 +205,7 @@ impl Session {
         });
         let took = self.clock.one_way_delay(sent_at, ack.received_at);
         let plausible = took.filter(|took| *took <= now.since(sent_at));
+        let typical = typical.filter(|typical| *typical >= resumed_at);
         let before_largest = typical.map_or(Duration::ZERO, |typical| sent_at.since(typical));
         if let Some(took) = plausible {
             // (Where it was kept, nothing tells when the others came; but their answers come as late as that.)
@@ -268,7 +269,8 @@ impl Session {
         }
         let took = self.clock.one_way_delay(sent_at, stamps.left_at_us);
         let took = took.filter(|took| *took <= now.since(sent_at))?;
-        if sent_at >= self.path.began && !core::mem::replace(&mut stamps.gave_delay, true) {
+        let is_exact = sent_at >= self.path.began && !stamps.is_kept;
+        if is_exact && !core::mem::replace(&mut stamps.gave_delay, true) {
             self.path.owd.record_at(now, took, Another::LongerOrShorter);
         }
         Some(took)
@@ -317,13 +319,10 @@ impl Session {
             .filter(|heard| heard.at > sent_at)
             .and_then(|heard| self.clock.one_way_delay(sent_at, heard.left_at_us));
         let least = unnamed_for.unwrap_or_default().max(self.path.owd.min());
-        let kept_from = match stamps.is_next {
-            true => latest - ACK_KEPT_MAX,
-            false => sent_at,
-        };
-        let earliest = (sent_at + least).max(kept_from).min(latest);
+        let earliest = (sent_at + least).min(latest);
         let typical = sent_at + self.path.owd.quantile(0.5);
-        let likely = match stamps.is_of_one_moment || overtaken.is_some() {
+        let is_of_one_moment = stamps.is_of_one_moment && !stamps.is_kept;
+        let likely = match is_of_one_moment || overtaken.is_some() {
             true => latest,
             false => typical.clamp(earliest, latest),
         };

@@ -378,7 +378,7 @@ impl Session {
         // What the application takes too slowly is a queue like any other of the path, and marked before it overflows (decision 0005).
         let is_marked = ecn == Ecn::Ce || self.traffic.events.has_become_fuller();
         self.ack.ce_count += u64::from(is_marked);
-        self.ack.is_due |= is_eliciting;
+        self.ack.on_received(is_eliciting);
     }
 
     /// The peer broke the protocol: the session ends.

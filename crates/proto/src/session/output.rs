@@ -120,11 +120,16 @@ impl Session {
     ) -> Option<Draft> {
         self.traffic.paced_until = None;
         let has_symbols = self.may_send_symbols(now, shared.has_budget);
-        let wants_control = self.ack.leaves_alone(now, self.path.congestion.queue())
+        let queue = || self.path.congestion.queue(now);
+        let answers_at = (self.ack.is_due).then(|| self.ack.leaves_at(queue()));
+        let wants_control = answers_at.is_some_and(|at| now >= at)
             || self.control.ping
             || self.control.path_response.is_some()
             || self.wants_abandon();
         let is_idle = !has_symbols && !wants_control;
+        if is_idle {
+            self.ack.kept_until = answers_at;
+        }
         // Symbols that do not pass would leave no moment for asking whether anything does.
         if is_idle || self.path.mtu.asks() {
             let probe = self.compose_probe(now, buffer, shared.has_budget);
@@ -208,7 +213,7 @@ impl Session {
         })
     }
 
-    fn write_control(&mut self, now: Instant, draft: &mut Draft, writer: &mut Writer<'_>) {
+    fn write_answer(&mut self, now: Instant, draft: &Draft, writer: &mut Writer<'_>) {
         if self.ack.is_due {
             let ranges = self.received.ranges();
             if ranges.largest().is_some() {
@@ -221,7 +226,7 @@ impl Session {
                     ranges,
                     received_at,
                     delay_us,
-                    is_kept: self.ack.is_kept,
+                    is_kept: self.ack.kept_until.is_some(),
                     frame_us: self.path.timer_lag.before_end().as_micros() as u32,
                     ce_count: self.ack.ce_count,
                 }
@@ -231,6 +236,10 @@ impl Session {
             let round_trip = self.path.rtt.smoothed();
             self.received.on_named(now, draft.number, round_trip);
         }
+    }
+
+    fn write_control(&mut self, now: Instant, draft: &mut Draft, writer: &mut Writer<'_>) {
+        self.write_answer(now, draft, writer);
         if core::mem::take(&mut self.control.ping) {
             Frame::Ping.encode(writer);
             draft.is_eliciting = true;
@@ -369,6 +378,8 @@ impl Session {
         let (code, reason) = (*code, reason.clone());
         let mut writer = Writer::new(&mut buffer[..usize::from(MTU_MIN) - TAG_LEN]);
         let mut draft = self.draft(&mut writer);
+        // (One that was kept may say what became of the last messages.)
+        self.write_answer(now, &draft, &mut writer);
         Frame::Close {
             code: code.0,
             reason: reason.as_bytes(),

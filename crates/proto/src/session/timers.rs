@@ -31,8 +31,7 @@ impl Session {
             .mtu
             .next_at()
             .filter(|_| may_send && self.may_probe() && !self.traffic.awaits_budget);
-        let answers = self.ack.leaves_at(self.path.congestion.queue());
-        let answers = answers.filter(|_| may_send);
+        let answers = self.ack.kept_until.filter(|_| may_send);
         let paced = self.traffic.paced_until.filter(|_| may_send);
         [
             self.liveness.loss_at,

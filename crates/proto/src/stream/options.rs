@@ -46,7 +46,8 @@ impl MessageId {
 pub enum Delivery {
     /// Sent once, and repaired only as far as a deadline asks for it: without one, what is lost is lost.
     Unreliable,
-    /// As `Unreliable`, and a message older than one that has been delivered is not delivered any more.
+    /// As `Unreliable`, and a message older than one that has been delivered is not delivered any more: a repair that comes after the next message is of no use. Where they
+    /// follow each other sooner than a round trip takes and have several packets each, more of them miss than were meant to.
     UnreliableSequenced,
     /// Delivered for certain, in whatever order they arrive.
     #[default]

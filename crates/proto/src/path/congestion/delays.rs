@@ -314,6 +314,11 @@ impl Delays {
         (f64::from(self.deviation_us) - of_quiet_us).max(0.0)
     }
 
+    /// When packets as large as the largest were last measured, to a quarter of a round trip.
+    pub(super) const fn measured_at(&self) -> Instant {
+        self.standing.began
+    }
+
     pub(super) const fn is_known(&self) -> bool {
         self.smoothed_us > 0
     }

@@ -120,8 +120,12 @@ impl Default for Congestion {
 }
 
 impl Congestion {
-    /// What stands in our queue: what leaves now waits there for so long.
-    pub(crate) fn queue(&self) -> Duration {
+    /// What stands in our queue: what leaves now waits there for so long. Nothing where nothing of ours is under way that could, or it was not measured for two round trips.
+    pub(crate) fn queue(&self, now: Instant) -> Duration {
+        if self.in_flight == 0 || now.since(self.delays.measured_at()) > self.delays.smoothed() * 2
+        {
+            return Duration::ZERO;
+        }
         Duration::from_micros(self.delays.own_queue_us(0.0) as u64)
     }
 

@@ -50,6 +50,20 @@ fn grown() -> Congestion {
     congestion
 }
 
+/// What was measured of an upload that has ended says nothing of what leaves after it.
+#[test]
+fn a_queue_is_of_what_is_under_way() {
+    let mut congestion = grown();
+    for round in 5..9 {
+        fill(&mut congestion, round * 200, RTT * 3 / 2);
+    }
+    assert_eq!(congestion.queue(at(1760)), Duration::ZERO);
+    congestion.on_sent(at(1760), 1200);
+    let queue = congestion.queue(at(1760));
+    assert!(queue > RTT / 4, "{queue:?}");
+    assert_eq!(congestion.queue(at(2500)), Duration::ZERO);
+}
+
 #[test]
 fn a_controller_is_small() {
     assert!(
