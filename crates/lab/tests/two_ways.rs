@@ -72,6 +72,17 @@ impl Line {
         }
     }
 
+    /// So many messages to the client, each 5 ms.
+    fn send_states(&mut self, count: u64) {
+        let (server, at_server) = (self.duo.server, self.duo.at_server.expect("it is there"));
+        for _ in 0..count {
+            let options = SendOptions::default();
+            let state = self.duo.world.send(server, at_server, &[2; 100], options);
+            state.expect("there is room");
+            self.duo.run(ms(5));
+        }
+    }
+
     /// Messages of this length that one side has received.
     fn received(&self, at_client: bool, len: usize) -> usize {
         let host = if at_client {
@@ -124,15 +135,7 @@ fn a_queue_of_before_keeps_no_answers() {
         line.play(10, false, uploads, false);
         line.duo.run(Duration::from_secs(20));
         let before = line.duo.stats().packets_sent;
-        let (server, at_server) = (line.duo.server, line.duo.at_server.expect("it is there"));
-        for _ in 0..1000 {
-            let state = line
-                .duo
-                .world
-                .send(server, at_server, &[2; 100], SendOptions::default());
-            state.expect("there is room");
-            line.duo.run(ms(5));
-        }
+        line.send_states(1000);
         line.duo.stats().packets_sent - before
     };
     let (without, with) = (answers(false), answers(true));
@@ -147,15 +150,7 @@ fn who_closes_tells_what_has_come() {
         let input = duo.open(StreamConfig::new(Delivery::UnreliableSequenced));
         let mut line = Line { duo, input };
         line.play(5, false, true, false);
-        let (server, at_server) = (line.duo.server, line.duo.at_server.expect("it is there"));
-        for _ in 0..40 + seed {
-            let state = line
-                .duo
-                .world
-                .send(server, at_server, &[2; 100], SendOptions::default());
-            state.expect("there is room");
-            line.duo.run(ms(5));
-        }
+        line.send_states(40 + seed);
         let (client, at_client) = (line.duo.client, line.duo.at_client);
         line.duo.world.with_endpoint(client, |endpoint, now| {
             endpoint.close(now, at_client, CloseCode(0), "");
@@ -164,7 +159,7 @@ fn who_closes_tells_what_has_come() {
         line.duo.run(Duration::from_secs(3));
         let outcomes = line.duo.outcomes.iter().zip(&line.duo.outcomes_of);
         let known = outcomes.filter(|((_, outcome), host)| {
-            **host == server && matches!(outcome, Outcome::OnTime { .. })
+            **host == line.duo.server && matches!(outcome, Outcome::OnTime { .. })
         });
         assert_eq!(known.count(), received, "{seed}");
     }
