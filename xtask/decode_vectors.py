@@ -90,8 +90,8 @@ def read_ack(reader, next_number, with_ecn):
     if ack["delay_us"] >= 1 << 32:
         raise Malformed("delay")
     more = reader.uint(1)
-    if more > 63:
-        raise Malformed("too many runs")
+    ack["kept"] = more >= 128
+    tells_frame, more = more & 64, more & 63
     runs = [[largest - reader.varint(), largest]]
     for _ in range(more):
         last = runs[-1][0] - reader.varint() - 2
@@ -99,6 +99,9 @@ def read_ack(reader, next_number, with_ecn):
     if any(first < max(0, largest - 1023) for first, _ in runs):
         raise Malformed("below zero, or too old")
     ack["runs"] = runs
+    ack["frame_us"] = reader.varint() if tells_frame else 0
+    if tells_frame and not 0 < ack["frame_us"] < 1 << 32:
+        raise Malformed("frame")
     ack["ce_count"] = reader.varint() if with_ecn else 0
     return ack
 
