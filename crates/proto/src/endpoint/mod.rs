@@ -229,10 +229,13 @@ impl Endpoint {
         datagram: &mut [u8],
     ) {
         let route = route.into();
-        let usual = self.commons.experience.timer_lag.get().before_end();
-        let stood_still = STOOD_STILL.max(usual * 4);
-        if (self.timers.earliest()).is_some_and(|due| now.since(due) > stood_still) {
-            self.commons.experience.resumed_at = now;
+        let late = (self.timers.earliest()).map_or(Duration::ZERO, |due| now.since(due));
+        if late > STOOD_STILL {
+            let experience = &mut self.commons.experience;
+            // (Nor is a slow loop's frame a stop.)
+            if late > experience.timer_lag.get().before_end() * 4 {
+                experience.resumed_at = now;
+            }
         }
         match classify(datagram) {
             Kind::Protected => self.handle_protected(now, route, ecn, datagram),

@@ -30,7 +30,7 @@ pub(crate) use reordering::Reordering;
 pub(crate) use rtt::Rtt;
 pub(crate) use timer_lag::{Lag, TimerLag};
 pub(crate) use validation::Validation;
-use way_back::{Heard, WayBack};
+use way_back::{PeerData, WayBack};
 
 use core::time::Duration;
 
@@ -64,7 +64,7 @@ pub(crate) struct Path {
     pub(crate) ecn: EcnTest,
     /// How late this host sees to what is due, as of when the session last looked.
     pub(crate) timer_lag: Lag,
-    pub(crate) heard: Heard,
+    pub(crate) heard: PeerData,
     way_back: WayBack,
 }
 
@@ -92,7 +92,7 @@ impl Path {
             congestion_marks: 0,
             ecn: EcnTest::default(),
             timer_lag: experience.timer_lag.get(),
-            heard: Heard::default(),
+            heard: PeerData::default(),
             way_back: WayBack::default(),
         }
     }

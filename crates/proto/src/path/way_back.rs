@@ -23,7 +23,7 @@ impl WayBack {
         let back_us = after_us.wrapping_sub(there_us);
         let drift_us = nanos(now.since(self.at)) / 1000 * DRIFT_PPM / 1_000_000;
         let least_us = self.least_us.unwrap_or(back_us);
-        // (Less than a second's drift is kept for later.)
+        // (Less than a microsecond of it is kept for later.)
         let least_us = least_us.wrapping_add(drift_us as u32);
         if drift_us > 0 || self.least_us.is_none() {
             self.at = now;
@@ -45,12 +45,12 @@ impl WayBack {
 
 /// How much a peer sends, less a kilobyte a second: it sends messages when there is as much as one of these.
 #[derive(Default)]
-pub(crate) struct Heard {
+pub(crate) struct PeerData {
     bytes: u32,
     at: Instant,
 }
 
-impl Heard {
+impl PeerData {
     const KILOBYTE: u32 = 1000;
 
     /// A packet came that asks for an answer.
@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn a_peer_that_only_answers_or_asks_now_and_then_sends_nothing() {
-        let mut heard = Heard::default();
+        let mut heard = PeerData::default();
         for step in 0..100 {
             heard.record(at(step * 100), 90);
             assert!(!heard.sends(at(step * 100)));

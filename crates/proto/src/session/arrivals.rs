@@ -118,7 +118,8 @@ impl Session {
         // What came before it would have had acknowledgements of its own, of no more than the peer gathers.
         let missing = self.received.missing(unheard_from, number);
         let feedback = &mut self.path.feedback;
-        let is_of_one_moment = missing.is_some_and(|missing| {
+        // (One that was kept names more than it would.)
+        let is_of_one_moment = missing.filter(|_| !ack.is_kept).is_some_and(|missing| {
             feedback.is_too_much_for(missing.saturating_add(1), named.moments)
         });
         feedback.record_frame(Duration::from_micros(ack.frame_us.into()));
@@ -321,8 +322,7 @@ impl Session {
         let least = unnamed_for.unwrap_or_default().max(self.path.owd.min());
         let earliest = (sent_at + least).min(latest);
         let typical = sent_at + self.path.owd.quantile(0.5);
-        let is_of_one_moment = stamps.is_of_one_moment && !stamps.is_kept;
-        let likely = match is_of_one_moment || overtaken.is_some() {
+        let likely = match stamps.is_of_one_moment || overtaken.is_some() {
             true => latest,
             false => typical.clamp(earliest, latest),
         };
