@@ -130,6 +130,52 @@ fn all_that_arrives_within_a_frame_is_acknowledged() {
     }
 }
 
+/// Goal: a game whose loops flush soon after they look sends a datagram a frame, with what it has to say and what it has to acknowledge; it was two.
+/// Method: both sides send in each frame, 1 ms after they have looked or 4.
+#[test]
+fn answers_share_the_datagrams_of_their_frame() {
+    let us = Duration::from_micros;
+    for work in [us(1000), us(4000)] {
+        let polled = |config| EndpointConfig {
+            is_polled: true,
+            ..config
+        };
+        let lossless = path(ms(60), |_| {});
+        let (server, client) = (polled(server_config()), polled(client_config()));
+        let mut duo = Duo::connect_with(1, &lossless, server, client);
+        let (server, at_server) = (duo.server, duo.at_server.expect("it is connected"));
+        let frame = us(16_667);
+        for (host, phase) in [(duo.client, us(6_000)), (server, Duration::ZERO)] {
+            duo.world.set_frame(host, frame, phase);
+            duo.world.set_work(host, work);
+        }
+        let since_look = duo.world.now().since(Moment(0)).as_nanos() % frame.as_nanos();
+        duo.run(frame - Duration::from_nanos(since_look as u64) + us(500));
+        let before = (duo.stats().packets_sent, duo.server_stats().packets_sent);
+        let frames = 1000;
+        for _ in 0..frames {
+            // Half a millisecond after each has looked.
+            let options = SendOptions::within(ms(150));
+            let state = duo.world.send(server, at_server, &[2; 500], options);
+            state.expect("there is room");
+            duo.run(us(6_000));
+            duo.send(&[1; 60], options);
+            duo.run(frame - us(6_000));
+        }
+        let stats = [duo.stats(), duo.server_stats()];
+        for (stats, before) in stats.iter().zip([before.0, before.1]) {
+            let sent = stats.packets_sent - before;
+            assert!(sent < frames * 104 / 100, "{work:?}: {sent}");
+            // (Before it is known how long answers take.)
+            assert!(stats.packets_lost < 40, "{work:?}: {stats:?}");
+        }
+        duo.run(Duration::from_secs(1));
+        for stats in [duo.stats(), duo.server_stats()] {
+            assert_eq!(stats.messages_on_time, frames, "{work:?}: {stats:?}");
+        }
+    }
+}
+
 /// A regression: where a loop had stood still three times for a third of a second, or took three frames for one now and then, its frames were taken to be as
 /// long: rounds ended before an answer could come, and packets left twice.
 #[test]

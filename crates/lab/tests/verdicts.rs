@@ -21,6 +21,8 @@ struct Scene {
     deadline: Duration,
     delivery: Delivery,
     frame: Duration,
+    /// How long after its look the server sends, its answers as well.
+    work: Option<Duration>,
     /// A message of the server's after so many of the client's.
     back_every: Option<u32>,
 }
@@ -35,6 +37,7 @@ impl Scene {
             deadline: ms(deadline_ms),
             delivery: Delivery::Reliable,
             frame: Duration::ZERO,
+            work: None,
             back_every: None,
         }
     }
@@ -44,6 +47,9 @@ impl Scene {
         let (server, at_server) = (duo.server, duo.at_server.expect("it is connected"));
         if !self.frame.is_zero() {
             duo.world.set_frame(server, self.frame, Duration::ZERO);
+        }
+        if let Some(work) = self.work {
+            duo.world.set_work(server, work);
         }
         let from = (duo.client, duo.at_client);
         let mut sent = Sent::on(duo.open(StreamConfig::new(self.delivery)));
@@ -208,6 +214,31 @@ fn where_both_send_the_newest_packet_tells_when_it_came() {
     let client = duo.world.endpoint(duo.client);
     let report = client.path_report(now, duo.at_client).expect("it is open");
     assert!(report.rtt > ms(55), "{:?}", report.rtt);
+}
+
+/// Goal: what waits for the end of a loop's frame came at its beginning, in whatever order it came.
+#[test]
+fn what_is_answered_at_the_end_of_a_frame_came_at_its_beginning() {
+    let mut network = path(ms(40), |_| {});
+    Arc::make_mut(&mut network.forward).jitter = ms(20);
+    let play = |work| {
+        let scene = Scene {
+            messages: 4000,
+            frame: ms(33),
+            work,
+            ..Scene::new(network.clone(), 7, 50)
+        };
+        let (told, duo) = scene.play();
+        (told, duo.stats())
+    };
+    let ((at_once, _), (at_the_end, stats)) = (play(None), play(Some(ms(8))));
+    println!("{at_once:?} {at_the_end:?}");
+    assert!(at_the_end.late > 1000, "{at_the_end:?}");
+    assert!(at_the_end.late_said_on_time <= at_once.late_said_on_time + 5);
+    let wrong = at_the_end.on_time_said_late + at_the_end.bound_exceeded;
+    assert_eq!(wrong, 0, "{at_the_end:?}");
+    // Its rounds wait for answers as long as they take.
+    assert!(stats.packets_spurious < 200, "{stats:?}");
 }
 
 /// A regression: the last acknowledgement before a silence of more than 2^31 microseconds passed for one that had left half an hour after the message, which

@@ -52,6 +52,7 @@ use crate::assembly::{Assembled, Assemblies, refusal};
 use crate::core::Reach;
 use crate::endpoint::{bind_client, bind_server};
 use crate::resolve;
+use crate::rhythm::Rhythm;
 use crate::{
     Config, ConnectError, EndpointError, Event, Message, OpenError, Piece, PublicKey, Receive,
     ServerKey, ServerUrl, StreamConfig,
@@ -71,6 +72,7 @@ pub struct Endpoint {
     key: Option<PublicKey>,
     receive: Receive,
     sessions: BTreeMap<SessionId, Assemblies>,
+    rhythm: Rhythm,
 }
 
 impl Endpoint {
@@ -118,6 +120,7 @@ impl Endpoint {
             key: key.map(ServerKey::public),
             receive: config.receive,
             sessions: BTreeMap::new(),
+            rhythm: Rhythm::default(),
         })
     }
 
@@ -137,9 +140,19 @@ impl Endpoint {
     /// Receives what is there, does what is due, sends what may leave. Call it at the beginning of a frame. (Some thousands of datagrams at a time, so
     /// that a flood does not keep a frame from ending.)
     ///
+    /// In a loop that [flushes](Self::flush) within a quarter of a frame after it, acknowledgements wait for that, and share its datagrams.
+    ///
     /// # Errors
     /// When the socket is of no more use.
     pub fn poll(&mut self) -> io::Result<()> {
+        let now = self.driver.now();
+        if self.driver.endpoint_mut().let_answers_go() {
+            // Not flushed. They tell what had come by then.
+            self.driver.send()?;
+        }
+        if self.rhythm.look(now) {
+            self.driver.endpoint_mut().keep_answers();
+        }
         for _ in 0..TURNS_MAX {
             if !self.driver.turn()?.has_more {
                 break;
@@ -154,6 +167,8 @@ impl Endpoint {
     /// # Errors
     /// When the socket is of no more use.
     pub fn flush(&mut self) -> io::Result<()> {
+        self.rhythm.flush(self.driver.now());
+        self.driver.endpoint_mut().let_answers_go();
         self.driver.send().map(drop)
     }
 

@@ -102,6 +102,7 @@ mod inbox;
 mod key;
 mod measure;
 mod resolve;
+mod rhythm;
 mod session;
 mod signal;
 mod stream;

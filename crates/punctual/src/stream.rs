@@ -131,8 +131,8 @@ impl Stream {
     /// The answer names the message: its outcome comes with the name, and [`cancel`](Self::cancel) takes it back.
     ///
     /// # Errors
-    /// [`SendError::Full`] while the session holds 1 MiB or 1,024 messages without an outcome: wait with
-    /// [`writable`](Self::writable), or send less. The others do not go away by waiting.
+    /// [`SendError::Full`] while the stream holds seven times what is left of the 1 MiB, or of the 1,024 messages, that its session may hold without an
+    /// outcome: wait with [`writable`](Self::writable), or send less. The others do not go away by waiting.
     pub fn send(
         &self,
         data: impl AsRef<[u8]>,

@@ -47,6 +47,10 @@ pub(super) struct Host {
     pub(super) downlink: Option<LinkId>,
     /// How often it looks at all, and when first.
     pub(super) frame: Option<(Duration, Duration)>,
+    /// After each look it sends what it has made of it, so much later, and acknowledgements with that.
+    pub(super) work: Option<Duration>,
+    /// It has looked, and has not sent yet.
+    pub(super) is_at_work: bool,
     pub(super) wakes_at: Option<Moment>,
     pub(super) is_dirty: bool,
     /// Datagrams for it that the network lost.
@@ -68,6 +72,8 @@ impl Host {
             uplink: None,
             downlink: None,
             frame: None,
+            work: None,
+            is_at_work: false,
             wakes_at: None,
             is_dirty: false,
             lost: 0,

@@ -16,6 +16,7 @@ mod aead;
 mod datagrams;
 mod ended;
 mod faults;
+mod frames;
 mod hash;
 mod host;
 mod link;
@@ -235,14 +236,6 @@ impl World {
         self.hosts[client.0 as usize].channels = Some(channels);
     }
 
-    /// From now on the host looks at its network and its timers only so often, as a game's loop does once a frame: first at `phase`.
-    pub fn set_frame(&mut self, host: HostId, every: Duration, phase: Duration) {
-        let looks = &mut self.hosts[host.0 as usize];
-        looks.frame = (!every.is_zero()).then_some((every, phase));
-        looks.wakes_at = None;
-        self.mark(host);
-    }
-
     fn add_host(&mut self, config: EndpointConfig, channels: Option<[Channel; 2]>) -> HostId {
         let id = HostId(self.hosts.len() as u32);
         let chance = Chance::new(self.seed, 0x4057_0000_0000 + u64::from(id.0));
@@ -403,6 +396,7 @@ impl World {
                     ecn,
                 } => self.arrive(to, address, from, slot, ecn),
                 Kind::Wake { host } => self.wake(host),
+                Kind::FrameEnd { host } => self.end_frame(host),
                 Kind::RivalData { rival, segment } => self.rival_data(rival, segment),
                 Kind::RivalAck { rival } => self.rival_ack(rival),
                 Kind::RivalWake { rival } => self.rival_wake(rival),
@@ -444,6 +438,7 @@ impl World {
         {
             let now = host.clock.local(self.now);
             host.endpoint.handle_datagram(now, from, ecn, &mut datagram);
+            self.begin_frame(to);
             self.mark(to);
         } else {
             self.traffic.unreachable += 1;
@@ -459,6 +454,7 @@ impl World {
         host.wakes_at = None;
         let now = host.clock.local(self.now);
         host.endpoint.handle_timeout(now);
+        self.begin_frame(id);
         self.mark(id);
     }
 

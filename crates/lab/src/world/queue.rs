@@ -22,6 +22,8 @@ pub(super) enum Kind {
     },
     /// A host's timer.
     Wake { host: HostId },
+    /// A host's loop sends what its frame has made.
+    FrameEnd { host: HostId },
     /// A packet of a rival reaches its receiver.
     RivalData { rival: RivalId, segment: Segment },
     /// The oldest acknowledgement under way reaches the rival.

@@ -146,6 +146,8 @@ pub struct Endpoint {
     cookies: CookieJar,
     /// Sessions that may have something to send.
     transmit_queue: VecDeque<u32>,
+    /// Sessions that have acknowledgements which wait for the end of the frame.
+    answers_kept: Vec<u32>,
     /// Sessions that wait for the uplink.
     coordinator: Coordinator,
     /// Sessions that have events.
@@ -184,6 +186,7 @@ impl Endpoint {
             admissions: Admissions::default(),
             cookies,
             transmit_queue: VecDeque::new(),
+            answers_kept: Vec::new(),
             event_queue: VecDeque::new(),
             orphans: VecDeque::new(),
             stats: EndpointStats::default(),

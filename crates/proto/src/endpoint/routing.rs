@@ -28,6 +28,8 @@ pub(super) struct Entry {
     pub(super) is_busy: bool,
     /// The session may hold memory that it has no use for.
     pub(super) is_slack: bool,
+    /// The session has an acknowledgement that waits for the end of the frame.
+    pub(super) keeps_answer: bool,
 }
 
 /// The slots.
@@ -90,6 +92,7 @@ impl Table {
             due: None,
             is_busy: false,
             is_slack: false,
+            keeps_answer: false,
         });
         Some(id)
     }

@@ -5,6 +5,30 @@ use crate::limits::UDP_IP_HEADER;
 use crate::time::Instant;
 
 impl Endpoint {
+    /// From now on acknowledgements wait for something to go with, until [`Endpoint::let_answers_go`]: a loop that sends shortly after it has looked sends one
+    /// datagram then, not two.
+    pub const fn keep_answers(&mut self) {
+        self.commons.keeps_answers = true;
+    }
+
+    /// Acknowledgements leave by themselves again: those that nothing has taken along by the next [`Endpoint::poll_transmit`]. Whether there were any to keep.
+    /// O(sessions that kept one).
+    pub fn let_answers_go(&mut self) -> bool {
+        self.commons.keeps_answers = false;
+        let has_kept = !self.answers_kept.is_empty();
+        let mut kept = core::mem::take(&mut self.answers_kept);
+        for index in kept.drain(..) {
+            if let Some(entry) = self.table.entry_mut(index) {
+                entry.keeps_answer = false;
+                if !core::mem::replace(&mut entry.wants_transmit, true) {
+                    self.transmit_queue.push_back(index);
+                }
+            }
+        }
+        self.answers_kept = kept;
+        has_kept
+    }
+
     /// The next datagram to send, written to `buffer` (at least [`crate::limits::MTU_MAX`] bytes).
     ///
     /// Datagrams of one session follow each other, so that equal ones can be handed to the kernel together.
@@ -85,8 +109,11 @@ impl Endpoint {
         has_budget: bool,
         buffer: &mut [u8],
     ) -> (Option<Transmit>, bool) {
-        let (transmit, is_done) = match self.table.entry_mut(index).map(|entry| &mut entry.slot) {
-            Some(Slot::Session(session)) => {
+        let Some(entry) = self.table.entry_mut(index) else {
+            return (None, true);
+        };
+        let (transmit, is_done) = match &mut entry.slot {
+            Slot::Session(session) => {
                 let mut shared = self.commons.share(&self.config, has_budget);
                 let leaving = session.poll_transmit(now, buffer, &mut shared);
                 let is_done = leaving.is_none() || session.has_nothing_to_send(now);
@@ -94,13 +121,17 @@ impl Endpoint {
                     let bytes = leaving.transmit.len + UDP_IP_HEADER;
                     self.coordinator.on_sent(bytes);
                 }
+                if self.commons.keeps_answers && session.owes_answer() && !entry.keeps_answer {
+                    entry.keeps_answer = true;
+                    self.answers_kept.push(index);
+                }
                 (leaving.map(|left| left.transmit), is_done)
             }
-            Some(Slot::Connecting(connecting)) => {
+            Slot::Connecting(connecting) => {
                 let transmit = connecting.poll_transmit(now, buffer);
                 (transmit, transmit.is_none())
             }
-            Some(Slot::Free) | None => (None, true),
+            Slot::Free => (None, true),
         };
         // What begins may supersede another message, and what is cut may make room.
         self.announce_events(index);

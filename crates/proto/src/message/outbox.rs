@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use super::{Block, Chances, Large};
 use crate::limits::{BLOCK_WINDOW, LARGE_BYTES_MAX, LARGE_IN_PROGRESS_MAX};
-use crate::stream::{Delivery, MessageId, SendOptions, StreamId, WhenLate};
+use crate::stream::{Delivery, Held, MessageId, SendOptions, StreamId, WhenLate};
 use crate::time::Instant;
 
 /// What is to happen with a message from here on.
@@ -127,6 +127,17 @@ impl OutgoingMessage {
     pub(crate) fn drop_at(&self) -> Option<Instant> {
         let is_dropped = self.options.when_late == WhenLate::Drop || !self.delivery.is_reliable();
         self.deadline.filter(|_| is_dropped)
+    }
+
+    /// What counts as held for it until it has its outcome. Larger messages have bounds of their own.
+    pub(crate) const fn held(&self) -> Held {
+        Held {
+            messages: 1,
+            bytes: match &self.body {
+                Body::Whole(_) | Body::Cut => self.len,
+                Body::Large(_) => 0,
+            },
+        }
     }
 
     /// Bytes of content held here besides blocks.

@@ -221,7 +221,9 @@ impl Session {
             && (sent_at >= resumed_at || !self.path.rtt.is_known())
         {
             self.liveness.latest_rtt = after;
-            let kept = if ack.is_kept { held } else { Duration::ZERO };
+            // (The largest alone may not have asked for an answer.)
+            let is_answer = ack.is_kept || typical.is_some();
+            let kept = if is_answer { held } else { Duration::ZERO };
             let answer = Answer {
                 after,
                 typically_after: after + before_largest + kept,

@@ -75,6 +75,8 @@ pub(crate) struct Shared<'a> {
     pub(crate) experience: &'a mut Experience,
     /// Symbols may leave, as far as the endpoint is concerned.
     pub(crate) has_budget: bool,
+    /// Acknowledgements wait for something to go with.
+    keeps_answers: bool,
 }
 
 /// What the sessions of an endpoint have in common, besides its configuration.
@@ -84,6 +86,8 @@ pub(crate) struct Commons {
     touched: Vec<u64>,
     named: Vec<u64>,
     pub(crate) experience: Experience,
+    /// Acknowledgements wait for something to go with, for the rest of a loop's frame.
+    pub(crate) keeps_answers: bool,
 }
 
 impl Commons {
@@ -97,6 +101,7 @@ impl Commons {
                 timer_lag: TimerLag::new(is_polled),
                 ..Experience::default()
             },
+            keeps_answers: false,
         }
     }
 
@@ -114,6 +119,7 @@ impl Commons {
             named: &mut self.named,
             experience: &mut self.experience,
             has_budget,
+            keeps_answers: self.keeps_answers,
         }
     }
 }

@@ -77,6 +77,11 @@ impl Session {
         self.sent.is_full() || is_key_spent
     }
 
+    /// Whether it has an acknowledgement to send.
+    pub(crate) const fn owes_answer(&self) -> bool {
+        self.ack.is_due
+    }
+
     /// Whether [`Session::poll_transmit`] would surely find nothing: a quick look that spares visiting the session again.
     pub(crate) fn has_nothing_to_send(&self, now: Instant) -> bool {
         matches!(self.state, State::Open | State::Finishing { .. })
@@ -122,13 +127,13 @@ impl Session {
         let has_symbols = self.may_send_symbols(now, shared.has_budget);
         let queue = || self.path.congestion.queue(now);
         let answers_at = (self.ack.is_due).then(|| self.ack.leaves_at(queue()));
-        let wants_control = answers_at.is_some_and(|at| now >= at)
+        let wants_control = answers_at.is_some_and(|at| now >= at && !shared.keeps_answers)
             || self.control.ping
             || self.control.path_response.is_some()
             || self.wants_abandon();
         let is_idle = !has_symbols && !wants_control;
         if is_idle {
-            self.ack.kept_until = answers_at;
+            self.ack.kept_until = answers_at.filter(|at| now < *at);
         }
         // Symbols that do not pass would leave no moment for asking whether anything does.
         if is_idle || self.path.mtu.asks() {

@@ -272,20 +272,16 @@ impl Session {
                 why: MissReason::Closed
             }
         );
-        let Some(message) = self.traffic.outbox.remove_message(slot) else {
+        let Some(mut message) = self.traffic.outbox.remove_message(slot) else {
             return;
         };
-        match message.body {
-            Body::Whole(data) => shared.pool.give(data),
+        match &mut message.body {
+            Body::Whole(data) => shared.pool.give(core::mem::take(data)),
             // What waited for it to go on may go on.
             Body::Large(_) if !is_closing => self.tell_writable(),
             Body::Large(_) | Body::Cut => {}
         }
         self.statistics.messages_dropped += u64::from(message.fate != Fate::Void);
-        let message = OutgoingMessage {
-            body: Body::Cut,
-            ..message
-        };
         if let Some(sequence) = message.sequence.filter(|_| !is_closing) {
             self.send_void(&message, sequence, shared);
         }
@@ -306,7 +302,8 @@ impl Session {
         if message.deadline.is_some() {
             self.learn_from(message, &outcome, shared);
         }
-        self.traffic.streams.on_resolved(message.stream);
+        let held = message.held();
+        self.traffic.streams.on_resolved(message.stream, held);
         let predicted = message.deadline.map(|_| message.predicted_on_time);
         let is_kept_or_missed = !matches!(outcome, Outcome::Superseded | Outcome::Cancelled { .. });
         let told = predicted.filter(|_| is_kept_or_missed);

@@ -14,7 +14,8 @@ use crate::message::{
 };
 use crate::schedule::{Entry, Item, NO_DEADLINE};
 use crate::stream::{
-    Delivery, MessageId, MissReason, Outcome, SendOptions, StreamConfig, StreamError, StreamId,
+    Delivery, Held, MessageId, MissReason, Outcome, SendOptions, StreamConfig, StreamError,
+    StreamId,
 };
 use crate::time::Instant;
 use crate::wire::{Order, Preamble};
@@ -23,7 +24,8 @@ use crate::wire::{Order, Preamble};
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SendError {
-    /// The session already holds `limit` bytes (or the most messages) without an outcome, or 4,096 events wait to be taken. Wait for [`super::Event::Writable`].
+    /// The stream already holds seven times what is left of the `limit` bytes, or of the 1,024 messages, that its session may hold without an outcome; or 4,096
+    /// events wait to be taken. Wait for [`super::Event::Writable`].
     Full {
         /// Bytes that a session holds.
         limit: usize,
@@ -59,7 +61,7 @@ impl core::fmt::Display for SendError {
         match self {
             Self::Full { limit } => write!(
                 f,
-                "the session holds {limit} bytes or {SEND_MESSAGES_MAX} messages without an outcome: wait until it is writable"
+                "of the {limit} bytes and {SEND_MESSAGES_MAX} messages that a session holds without an outcome this stream has its share: wait until it is writable"
             ),
             Self::TooLarge { size, limit } => write!(
                 f,
@@ -77,6 +79,12 @@ impl core::fmt::Display for SendError {
 }
 
 impl core::error::Error for SendError {}
+
+/// Whether a stream may hold `own` when all of its session hold `all`: seven times what that leaves of the room. A stream which is sent more than the path carries
+/// does not shut out the others (dynamic thresholds, Choudhury and Hahne 1998), and the last place is for one that has none.
+const fn has_share(own: usize, all: usize, limit: usize) -> bool {
+    all <= limit && own <= 7 * (limit - all) + 1
+}
 
 /// Shared content of fewer bytes is copied.
 const SHARED_MIN: usize = 16 * 1024;
@@ -158,8 +166,7 @@ impl Session {
         }
         let predicted_on_time = self.predict(now, stream, len, &options, shared);
         let body = body(stream, delivery, content, &options, shared);
-        let deadline = options.within.map(|within| now + within);
-        let (slot, id) = self.traffic.outbox.insert_message(OutgoingMessage {
+        let message = OutgoingMessage {
             id: MessageId(0),
             stream,
             delivery,
@@ -167,13 +174,15 @@ impl Session {
             len: len as u32,
             body,
             accepted_at: now,
-            deadline,
+            deadline: options.within.map(|within| now + within),
             options,
             first_block: None,
             sequence: None,
             predicted_on_time,
             course: Course::default(),
-        });
+        };
+        self.traffic.streams.on_accepted(stream, message.held());
+        let (slot, id) = self.traffic.outbox.insert_message(message);
         self.note_in_stream(stream, delivery, options.key, slot, id);
         self.enqueue(slot);
         self.arm_queued(now, slot);
@@ -190,7 +199,6 @@ impl Session {
         slot: u32,
         id: MessageId,
     ) {
-        self.traffic.streams.on_accepted(stream);
         let has_content = self.is_cuttable(slot);
         let Some(stream) = self.traffic.streams.get_mut(stream) else {
             return;
@@ -222,15 +230,15 @@ impl Session {
     /// Whether the session may hold so much more. What the message supersedes makes room for it.
     fn has_room(&self, stream: StreamId, content: &Content<'_>, options: &SendOptions) -> bool {
         let outbox = &self.traffic.outbox;
-        let replaced = self
-            .traffic
-            .streams
-            .get(stream)
+        let stream = self.traffic.streams.get(stream);
+        let own = stream.map_or_else(Held::default, |stream| stream.unresolved);
+        let replaced = stream
             .filter(|stream| stream.config.delivery == Delivery::Latest)
             .and_then(|stream| stream.newest_of(options.key))
             .and_then(|slot| outbox.message(slot))
-            .filter(|message| matches!(message.body, Body::Whole(_)));
-        let (bytes, messages) = replaced.map_or((0, 0), |message| (message.len as usize, 1));
+            .filter(|message| matches!(message.body, Body::Whole(_)))
+            .map_or_else(Held::default, OutgoingMessage::held);
+        let own = own.without(replaced);
         let len = content.len();
         let fits = match content {
             Content::Bytes(_) if len > whole_len_max() => {
@@ -239,13 +247,15 @@ impl Session {
             Content::Shared(_) if len > SHARED_MIN => true,
             Content::Later(_) => true,
             Content::Bytes(_) | Content::Shared(_) => {
-                let held = len + Preamble::LEN_MAX;
-                outbox.held_bytes() + held - bytes.min(held) <= SEND_QUEUE_MAX
+                let more = (len + Preamble::LEN_MAX).saturating_sub(replaced.bytes as usize);
+                let all = outbox.held_bytes() + more;
+                has_share(own.bytes as usize + len, all, SEND_QUEUE_MAX)
             }
         };
+        let all = outbox.messages() + 1 - replaced.messages as usize;
         // Messages from the peer do not count: who sends on each that it takes would stand still with it.
         self.traffic.events.others() < EVENTS_MAX
-            && outbox.messages() - messages < SEND_MESSAGES_MAX
+            && has_share(own.messages as usize + 1, all, SEND_MESSAGES_MAX)
             && fits
     }
 

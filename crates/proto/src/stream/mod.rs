@@ -17,6 +17,6 @@ pub use options::{
     Delivery, Fairness, MessageId, SendOptions, StreamConfig, StreamError, StreamId, WhenLate,
 };
 pub use outcome::{Cancel, Departure, Forecast, MissReason, Outcome};
-pub(crate) use outgoing::{OutgoingStream, Streams};
+pub(crate) use outgoing::{Held, OutgoingStream, Streams};
 pub(crate) use promise::Promises;
 pub use statistics::StreamStats;

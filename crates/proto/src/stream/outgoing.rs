@@ -16,13 +16,37 @@ struct Placed {
     is_resolved: bool,
 }
 
+/// What is held for messages without an outcome.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Held {
+    pub(crate) messages: u32,
+    /// Of messages of one block.
+    pub(crate) bytes: u32,
+}
+
+impl Held {
+    pub(crate) const fn and(self, other: Self) -> Self {
+        Self {
+            messages: self.messages + other.messages,
+            bytes: self.bytes + other.bytes,
+        }
+    }
+
+    pub(crate) const fn without(self, other: Self) -> Self {
+        Self {
+            messages: self.messages.saturating_sub(other.messages),
+            bytes: self.bytes.saturating_sub(other.bytes),
+        }
+    }
+}
+
 /// A stream of one direction.
 pub(crate) struct OutgoingStream {
     pub(crate) config: StreamConfig,
     /// It accepts messages.
     is_open: bool,
     /// Messages without an outcome.
-    unresolved: u32,
+    pub(crate) unresolved: Held,
     /// Of ordered streams: the sequence number of the first of `placed`.
     base: u64,
     placed: VecDeque<Placed>,
@@ -46,7 +70,7 @@ impl OutgoingStream {
         Self {
             config,
             is_open: true,
-            unresolved: 0,
+            unresolved: Held::default(),
             base: 0,
             placed: VecDeque::new(),
             newest: Vec::new(),
@@ -112,7 +136,7 @@ impl OutgoingStream {
     }
 
     const fn is_free(&self) -> bool {
-        !self.is_open && self.unresolved == 0
+        !self.is_open && self.unresolved.messages == 0
     }
 }
 
@@ -192,15 +216,15 @@ impl Streams {
         self.get(id).filter(|stream| stream.is_open)
     }
 
-    pub(crate) fn on_accepted(&mut self, id: StreamId) {
+    pub(crate) fn on_accepted(&mut self, id: StreamId, held: Held) {
         if let Some(stream) = self.get_mut(id) {
-            stream.unresolved += 1;
+            stream.unresolved = stream.unresolved.and(held);
         }
     }
 
-    pub(crate) fn on_resolved(&mut self, id: StreamId) {
+    pub(crate) fn on_resolved(&mut self, id: StreamId, held: Held) {
         if let Some(stream) = self.get_mut(id) {
-            stream.unresolved = stream.unresolved.saturating_sub(1);
+            stream.unresolved = stream.unresolved.without(held);
         }
     }
 
@@ -284,14 +308,18 @@ mod tests {
             streams.open(config),
             Err(StreamError::TooManyStreams { limit })
         );
-        streams.on_accepted(StreamId(7));
+        let held = Held {
+            messages: 1,
+            bytes: 10,
+        };
+        streams.on_accepted(StreamId(7), held);
         streams.close(StreamId(7));
         assert!(streams.accepting(StreamId(7)).is_none());
         assert_eq!(
             streams.open(config.number(7)),
             Err(StreamError::AlreadyOpen { number: 7 })
         );
-        streams.on_resolved(StreamId(7));
+        streams.on_resolved(StreamId(7), held);
         assert_eq!(streams.open(config), Ok(StreamId(7)));
         assert_eq!(
             streams.open(config.weight(0)),
