@@ -527,3 +527,23 @@ fn a_session_that_is_finished_waits_for_no_tick() {
         duo.closed
     );
 }
+
+/// A regression: the timer of a round whose message had arrived woke its host for nothing: a third of all that a server of small messages woke for.
+#[test]
+fn nobody_is_woken_for_what_has_arrived() {
+    let mut duo = Duo::connect(1, &path(ms(40), |_| {}));
+    duo.run(Duration::from_secs(10));
+    for _ in 0..10 {
+        duo.send(&[1; 100], SendOptions::within(ms(200)));
+        // Its answer has just come.
+        duo.run(Duration::from_micros(40_300));
+        assert_eq!(duo.outcomes.len(), 1);
+        duo.outcomes.clear();
+        for host in [duo.client, duo.server] {
+            let due = duo.world.endpoint(host).poll_timeout();
+            let rests = due.map(|due| due.since(duo.world.local_time(host)));
+            assert!(rests.is_none_or(|rests| rests > ms(500)), "{rests:?}");
+        }
+        duo.run(ms(700));
+    }
+}

@@ -165,6 +165,46 @@ fn who_closes_tells_what_has_come() {
     }
 }
 
+/// A regression: what came after the last answer that a session waited for to end was not read, and passed for received: messages that nobody was handed were said to be on time.
+#[test]
+fn what_comes_after_the_end_is_not_said_to_have_come() {
+    for delivery in [Delivery::Reliable, Delivery::ReliableOrdered] {
+        let mut duo = Duo::connect(1, &path(ms(40), |_| {}));
+        let (client, at_client, server) = (duo.client, duo.at_client, duo.server);
+        let at_server = duo.at_server.expect("it is connected");
+        // What comes within a tenth of a second is looked at together.
+        duo.world.set_frame(client, ms(100), Duration::ZERO);
+        let stream = duo
+            .world
+            .with_endpoint(server, |endpoint, _| {
+                endpoint.open_stream(at_server, StreamConfig::new(delivery))
+            })
+            .expect("it is open");
+        duo.send(&[1; 20], SendOptions::default());
+        duo.world.with_endpoint(client, |endpoint, now| {
+            endpoint.finish(now, at_client, CloseCode::DONE, "");
+        });
+        // Before the answer leaves, with it, and behind it.
+        for number in 0..10_u8 {
+            duo.world
+                .with_endpoint(server, |endpoint, now| {
+                    endpoint.send(now, at_server, stream, &[number], SendOptions::default())
+                })
+                .expect("there is room");
+            duo.run(ms(5));
+        }
+        duo.run(Duration::from_secs(2));
+        let handed_on = |(_, host, _): &&(Moment, _, Vec<u8>)| *host == client;
+        let handed_on = duo.received.iter().filter(handed_on).count();
+        let outcomes = duo.outcomes.iter().zip(&duo.outcomes_of);
+        let said = outcomes.filter(|((_, outcome), host)| {
+            **host == server && matches!(outcome, Outcome::OnTime { .. })
+        });
+        assert!((1..10).contains(&handed_on), "{handed_on}");
+        assert_eq!(said.count(), handed_on, "{delivery:?}");
+    }
+}
+
 /// A regression: of what a peer's loop of 16 ms had gathered the newest packet told how long a round trip takes, which had waited least: round trips seemed to be 25 ms, and three
 /// packets a second were taken for lost whose answers came after 37.
 #[test]

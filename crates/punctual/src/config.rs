@@ -18,7 +18,7 @@ use crate::{MeasureRules, ServerKey};
 /// use punctual::Config;
 /// use std::time::Duration;
 ///
-/// let config = Config { idle_timeout: Duration::from_secs(8), keep_alive: None, ..Config::default() };
+/// let config = Config { idle_timeout: Duration::from_secs(8), ..Config::default() };
 /// ```
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -36,11 +36,11 @@ pub struct Config {
     /// below that. Lower it where a tunnel is known to be narrow.
     pub datagram_max: u16,
     /// A session ends when nothing came from its peer for this long; the smaller of both sides' holds. Default 30 s.
-    /// Lower it to notice sooner that a player is gone.
+    /// Lower it to notice sooner that a player is gone, or, on a client, that its server is: who crashes says nothing, and what is sent to it waits.
     pub idle_timeout: Duration,
     /// A client's quiet session sends a small packet this often, so that address translation and the idle timeout do not
     /// end it; one that its server was heard on all the time asks after a quarter of a second of silence, so that who only
-    /// watches is found where they have moved. Default 10 s; `None` for sessions that may end when they are quiet.
+    /// watches is found where they have moved. Default 10 s, and a third of the idle timeout at most; `None` for sessions that may end when they are quiet.
     pub keep_alive: Option<Duration>,
     /// How long a client tries each of a server's addresses, at least 100 ms. Default 5 s.
     pub handshake_timeout: Duration,

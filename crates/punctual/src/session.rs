@@ -11,6 +11,7 @@ use punctual_proto::{
 
 use crate::core::{Core, Mailbox, Opened};
 use crate::inbox::Inbox;
+use crate::signal::Topic;
 use crate::{
     Event, MeasureError, MeasureOptions, Measurement, Message, OpenError, Piece, SessionClosed,
     Stream, StreamConfig,
@@ -118,7 +119,11 @@ impl Session {
     /// # Errors
     /// When the session is over and its last message has been taken.
     pub async fn recv(&self) -> Result<Message, SessionClosed> {
-        let message = self.handle.mailbox.wait(next_message).await;
+        let message = self
+            .handle
+            .mailbox
+            .wait_for(Topic::Content, next_message)
+            .await;
         self.handle.after_taking();
         message
     }
@@ -128,7 +133,9 @@ impl Session {
     /// # Errors
     /// As [`recv`](Self::recv).
     pub fn recv_blocking(&self) -> Result<Message, SessionClosed> {
-        let message = self.handle.take_blocking(None, next_message);
+        let message = self
+            .handle
+            .take_blocking(Topic::Content, None, next_message);
         message.expect("it waits without end")
     }
 
@@ -137,7 +144,9 @@ impl Session {
     /// # Errors
     /// As [`recv`](Self::recv).
     pub fn recv_timeout(&self, patience: Duration) -> Result<Option<Message>, SessionClosed> {
-        let message = self.handle.take_blocking(Some(patience), next_message);
+        let message = self
+            .handle
+            .take_blocking(Topic::Content, Some(patience), next_message);
         message.transpose()
     }
 
@@ -156,7 +165,11 @@ impl Session {
     /// # Errors
     /// When the session is over and its last piece has been taken.
     pub async fn recv_piece(&self) -> Result<Piece, SessionClosed> {
-        let piece = self.handle.mailbox.wait(next_piece).await;
+        let piece = self
+            .handle
+            .mailbox
+            .wait_for(Topic::Content, next_piece)
+            .await;
         self.handle.after_taking();
         piece
     }
@@ -166,7 +179,7 @@ impl Session {
     /// # Errors
     /// As [`recv_piece`](Self::recv_piece).
     pub fn recv_piece_blocking(&self) -> Result<Piece, SessionClosed> {
-        let piece = self.handle.take_blocking(None, next_piece);
+        let piece = self.handle.take_blocking(Topic::Content, None, next_piece);
         piece.expect("it waits without end")
     }
 
@@ -175,7 +188,9 @@ impl Session {
     /// # Errors
     /// As [`recv_piece`](Self::recv_piece).
     pub fn recv_piece_timeout(&self, patience: Duration) -> Result<Option<Piece>, SessionClosed> {
-        let piece = self.handle.take_blocking(Some(patience), next_piece);
+        let piece = self
+            .handle
+            .take_blocking(Topic::Content, Some(patience), next_piece);
         piece.transpose()
     }
 
@@ -194,7 +209,7 @@ impl Session {
     /// # Errors
     /// When the session is over and everything has been taken.
     pub async fn next_event(&self) -> Result<Event, SessionClosed> {
-        let event = self.handle.mailbox.wait(next_event).await;
+        let event = self.handle.mailbox.wait_for(Topic::Any, next_event).await;
         self.handle.after_taking();
         event
     }
@@ -204,7 +219,7 @@ impl Session {
     /// # Errors
     /// As [`next_event`](Self::next_event).
     pub fn next_event_blocking(&self) -> Result<Event, SessionClosed> {
-        let event = self.handle.take_blocking(None, next_event);
+        let event = self.handle.take_blocking(Topic::Any, None, next_event);
         event.expect("it waits without end")
     }
 
@@ -213,7 +228,9 @@ impl Session {
     /// # Errors
     /// As [`next_event`](Self::next_event).
     pub fn next_event_timeout(&self, patience: Duration) -> Result<Option<Event>, SessionClosed> {
-        let event = self.handle.take_blocking(Some(patience), next_event);
+        let event = self
+            .handle
+            .take_blocking(Topic::Any, Some(patience), next_event);
         event.transpose()
     }
 
@@ -316,7 +333,7 @@ impl Session {
     pub async fn closed(&self) -> CloseReason {
         self.handle
             .mailbox
-            .wait(|inbox| inbox.closed().cloned())
+            .wait_for(Topic::End, |inbox| inbox.closed().cloned())
             .await
     }
 
@@ -325,7 +342,7 @@ impl Session {
         let why = self
             .handle
             .mailbox
-            .wait_blocking(None, |inbox| inbox.closed().cloned());
+            .wait_blocking_for(Topic::End, None, |inbox| inbox.closed().cloned());
         why.expect("it waits without end")
     }
 
@@ -340,6 +357,7 @@ impl Handle {
     /// Waits on this thread, for `patience` or without end.
     pub(crate) fn take_blocking<T>(
         &self,
+        topic: Topic,
         patience: Option<Duration>,
         mut take: impl FnMut(&mut Inbox) -> Option<T>,
     ) -> Option<T> {
@@ -347,7 +365,7 @@ impl Handle {
         let taken = match patience {
             // A look needs no listener.
             Some(Duration::ZERO) => take(&mut self.mailbox.lock()),
-            _ => self.mailbox.wait_blocking(until, take),
+            _ => self.mailbox.wait_blocking_for(topic, until, take),
         };
         self.after_taking();
         taken

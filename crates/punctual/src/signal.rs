@@ -5,18 +5,32 @@ use std::time::Instant;
 
 use event_listener::{Event, Listener};
 
+/// What of a state has changed, or what somebody waits for: who waits for messages is not woken by each outcome.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Topic {
+    /// All of it.
+    Any,
+    /// Messages and pieces.
+    Content,
+    /// Outcomes, and room to send.
+    Sending,
+    /// The end, of which all are told.
+    End,
+}
+
 /// A state behind a lock, and who waits for it to change.
 #[derive(Debug, Default)]
 pub(crate) struct Signal<T> {
     state: Mutex<T>,
-    changed: Event,
+    /// By topic.
+    changed: [Event; 4],
 }
 
 impl<T> Signal<T> {
     pub(crate) fn new(state: T) -> Self {
         Self {
             state: Mutex::new(state),
-            changed: Event::new(),
+            changed: [const { Event::new() }; 4],
         }
     }
 
@@ -27,16 +41,35 @@ impl<T> Signal<T> {
 
     /// Tells everybody who waits to look again. Cheap when nobody waits.
     pub(crate) fn ring(&self) {
-        self.changed.notify(usize::MAX);
+        self.ring_about(Topic::Any);
+    }
+
+    /// As [`ring`](Self::ring), only those whom this concerns.
+    fn ring_about(&self, topic: Topic) {
+        for (other, changed) in self.changed.iter().enumerate() {
+            let concerns = [Topic::Any as usize, topic as usize].contains(&other);
+            if concerns || topic == Topic::Any {
+                changed.notify(usize::MAX);
+            }
+        }
     }
 
     /// Waits until `look` finds what it looks for.
-    pub(crate) async fn wait<R>(&self, mut look: impl FnMut(&mut T) -> Option<R>) -> R {
+    pub(crate) async fn wait<R>(&self, look: impl FnMut(&mut T) -> Option<R>) -> R {
+        self.wait_for(Topic::Any, look).await
+    }
+
+    /// As [`wait`](Self::wait), where only this can be what `look` looks for, or the end.
+    pub(crate) async fn wait_for<R>(
+        &self,
+        topic: Topic,
+        mut look: impl FnMut(&mut T) -> Option<R>,
+    ) -> R {
         loop {
             if let Some(found) = look(&mut self.lock()) {
                 return found;
             }
-            let listener = self.changed.listen();
+            let listener = self.changed[topic as usize].listen();
             // Once more: what happened between the look and the listening rang for nobody.
             if let Some(found) = look(&mut self.lock()) {
                 return found;
@@ -49,13 +82,23 @@ impl<T> Signal<T> {
     pub(crate) fn wait_blocking<R>(
         &self,
         until: Option<Instant>,
+        look: impl FnMut(&mut T) -> Option<R>,
+    ) -> Option<R> {
+        self.wait_blocking_for(Topic::Any, until, look)
+    }
+
+    /// As [`wait_for`](Self::wait_for), on this thread. `None` when `until` passes first.
+    pub(crate) fn wait_blocking_for<R>(
+        &self,
+        topic: Topic,
+        until: Option<Instant>,
         mut look: impl FnMut(&mut T) -> Option<R>,
     ) -> Option<R> {
         loop {
             if let Some(found) = look(&mut self.lock()) {
                 return Some(found);
             }
-            let listener = self.changed.listen();
+            let listener = self.changed[topic as usize].listen();
             if let Some(found) = look(&mut self.lock()) {
                 return Some(found);
             }
@@ -73,26 +116,32 @@ impl<T> Signal<T> {
 
 /// What rings.
 trait Bell: Send + Sync {
-    fn ring(&self);
+    fn ring_about(&self, topic: Topic);
 }
 
 impl<T: Send> Bell for Signal<T> {
-    fn ring(&self) {
-        Self::ring(self);
+    fn ring_about(&self, topic: Topic) {
+        Self::ring_about(self, topic);
     }
 }
 
 /// Bells to be rung once a lock is free: a waker is the application's, and may do what needs that lock.
 #[derive(Default)]
-pub(crate) struct Rings(Vec<Arc<dyn Bell>>);
+pub(crate) struct Rings(Vec<(Arc<dyn Bell>, Topic)>);
 
 impl Rings {
     /// Events of a session mostly follow each other: comparing with the last one spares nearly all double rings.
     pub(crate) fn add<T: Send + 'static>(&mut self, signal: &Arc<Signal<T>>) {
-        let is_same =
-            |last: &Arc<dyn Bell>| std::ptr::addr_eq(Arc::as_ptr(last), Arc::as_ptr(signal));
+        self.add_about(Topic::Any, signal);
+    }
+
+    /// As [`add`](Self::add), for those whom this concerns.
+    pub(crate) fn add_about<T: Send + 'static>(&mut self, topic: Topic, signal: &Arc<Signal<T>>) {
+        let is_same = |(last, about): &(Arc<dyn Bell>, Topic)| {
+            *about == topic && std::ptr::addr_eq(Arc::as_ptr(last), Arc::as_ptr(signal))
+        };
         if !self.0.last().is_some_and(is_same) {
-            self.0.push(Arc::clone(signal) as Arc<dyn Bell>);
+            self.0.push((Arc::clone(signal) as Arc<dyn Bell>, topic));
         }
     }
 
@@ -102,8 +151,8 @@ impl Rings {
 
     /// Rings them all, the latest first. One whose waker panics is not rung again.
     pub(crate) fn ring(&mut self) {
-        while let Some(bell) = self.0.pop() {
-            bell.ring();
+        while let Some((bell, topic)) = self.0.pop() {
+            bell.ring_about(topic);
         }
     }
 

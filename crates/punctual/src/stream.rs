@@ -11,6 +11,7 @@ use punctual_proto::{
 
 use crate::inbox::Inbox;
 use crate::session::{Handle, end};
+use crate::signal::Topic;
 use crate::{MessageWriter, Session, SessionClosed};
 
 /// How a stream behaves.
@@ -264,12 +265,14 @@ impl Stream {
 
     /// Waits until there is room again after [`SendError::Full`]; returns too when the session is over.
     pub async fn writable(&self) {
-        self.inner.session.mailbox.wait(is_writable).await;
+        let mailbox = &self.inner.session.mailbox;
+        mailbox.wait_for(Topic::Sending, is_writable).await;
     }
 
     /// As [`writable`](Self::writable), on this thread.
     pub fn writable_blocking(&self) {
-        self.inner.session.mailbox.wait_blocking(None, is_writable);
+        let mailbox = &self.inner.session.mailbox;
+        mailbox.wait_blocking_for(Topic::Sending, None, is_writable);
     }
 
     /// Waits for the next outcome of a message of this stream.
@@ -279,7 +282,8 @@ impl Stream {
     pub async fn next_outcome(&self) -> Result<(MessageId, Outcome), SessionClosed> {
         let id = self.inner.id;
         let next = |inbox: &mut Inbox| next_outcome(inbox, id);
-        self.inner.session.mailbox.wait(next).await
+        let mailbox = &self.inner.session.mailbox;
+        mailbox.wait_for(Topic::Sending, next).await
     }
 
     /// As [`next_outcome`](Self::next_outcome), on this thread.
@@ -316,7 +320,8 @@ impl Stream {
     ) -> Option<Result<(MessageId, Outcome), SessionClosed>> {
         let id = self.inner.id;
         let next = |inbox: &mut Inbox| next_outcome(inbox, id);
-        self.inner.session.take_blocking(patience, next)
+        let session = &self.inner.session;
+        session.take_blocking(Topic::Sending, patience, next)
     }
 
     /// Outcomes that made room for newer ones because nobody took them.

@@ -29,6 +29,9 @@ const WINDOW: Duration = Duration::from_secs(1);
 /// What two clocks that tick in microseconds are off by.
 const TICKS_US: u64 = 2;
 
+/// What round trips are thought to vary by, as a part of the fastest, besides what is seen.
+const VARIES: f64 = 1.0 / 16.0;
+
 /// What is known of the peer's clock.
 #[derive(Default)]
 pub(crate) struct ClockOffset {
@@ -36,6 +39,9 @@ pub(crate) struct ClockOffset {
     /// When its time began, and the sample that is still taking packets in.
     newest: Option<(Instant, Sample)>,
     line: Option<Line>,
+    /// How many exchanges there were, and how long both ways took in all of them.
+    exchanges: u32,
+    both_us: u64,
 }
 
 /// One exchange of four timestamps.
@@ -58,6 +64,8 @@ impl ClockOffset {
             // One of the two clocks has stood still or was set: a host was suspended, a virtual machine moved.
             *self = Self::default();
         }
+        self.exchanges = self.exchanges.saturating_add(1);
+        self.both_us += u64::from(sample.both_us());
         let mut began = exchange.sent_at;
         if let Some((since, newest)) = self.newest
             && began.since(since) < WINDOW
@@ -78,6 +86,19 @@ impl ClockOffset {
     pub(crate) fn residual(&self, now: Instant) -> Option<Duration> {
         let deviation_us = self.line?.deviation_us(now);
         Some(Duration::from_secs_f64(2e-6 * deviation_us) + Duration::from_micros(TICKS_US))
+    }
+
+    /// How far outcomes may be off: the residual, and what a few exchanges leave open, since the fastest of them need not have been fast. (Of the first messages of a session
+    /// a tenth to a third were said to have taken milliseconds more or less than they had, within microseconds.)
+    pub(crate) fn uncertainty(&self, now: Instant) -> Option<Duration> {
+        let fastest_us = self.samples.iter().map(Sample::both_us).min()?;
+        let fastest_us = f64::from(fastest_us);
+        let exchanges = f64::from(self.exchanges);
+        let usual_us = (self.both_us as f64 / exchanges - fastest_us).max(0.0);
+        // The fastest of n is beyond the least by a part of n + 1 of what all vary by, and two deviations are as much each; half of that goes into the offset. What all vary by is
+        // twice what is usual, and at first hardly known.
+        let open_us = 3.0 * (usual_us + VARIES * fastest_us) / (exchanges + 1.0);
+        Some(self.residual(now)? + Duration::from_secs_f64(1e-6 * open_us))
     }
 
     /// The bound that holds however unequal the two ways are: half the round trip besides the residual.

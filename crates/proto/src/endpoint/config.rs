@@ -108,7 +108,7 @@ pub struct EndpointConfig {
     /// A session ends when nothing came for this long. The smaller of both sides' holds.
     pub idle_timeout: Duration,
     /// A client's quiet session sends a packet this often, so that address translation and the idle timeout do not end it; one that has heard its server
-    /// all the time and then does not asks sooner, so that it is found where it has moved. `None`: it asks nothing.
+    /// all the time and then does not asks sooner, so that it is found where it has moved. A third of the idle timeout (of both sides) at most. `None`: it asks nothing.
     pub keep_alive: Option<Duration>,
     /// How long a client tries to reach its server.
     pub handshake_timeout: Duration,
@@ -207,11 +207,6 @@ impl EndpointConfig {
             (
                 self.idle_timeout >= IDLE_TIMEOUT_MIN,
                 "idle_timeout must be at least a second",
-            ),
-            (
-                self.keep_alive
-                    .is_none_or(|interval| interval < self.idle_timeout),
-                "keep_alive must be below idle_timeout",
             ),
             (
                 self.keep_alive

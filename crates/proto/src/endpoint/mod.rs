@@ -314,12 +314,15 @@ impl Endpoint {
             return;
         };
         let id = entry.id;
-        let timeout = match &entry.slot {
+        let timeout = match &mut entry.slot {
             Slot::Session(session) if session.is_closed() && !session.has_events() => {
                 self.remove(id);
                 return;
             }
-            Slot::Session(session) => session.poll_timeout(),
+            Slot::Session(session) => {
+                session.forget_timers();
+                session.poll_timeout()
+            }
             Slot::Connecting(connecting) => connecting.poll_timeout(),
             Slot::Free => None,
         };
@@ -327,6 +330,17 @@ impl Endpoint {
             entry.due = timeout;
         }
         self.timers.set_at_latest(index, timeout);
+    }
+
+    /// The earliest timer is one that its session still wishes for: nobody is woken for an older wish.
+    fn refresh_timers(&mut self) {
+        while let Some((at, index)) = self.timers.first() {
+            let due = (self.table.entry_mut(index)).and_then(|entry| entry.due);
+            if due.is_some_and(|due| due <= at) {
+                return;
+            }
+            self.timers.set(index, due);
+        }
     }
 
     fn remove(&mut self, id: ConnectionId) {

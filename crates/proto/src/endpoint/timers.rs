@@ -22,6 +22,11 @@ impl TimerHeap {
         self.heap.first().map(|entry| entry.0)
     }
 
+    /// The session whose timeout is the earliest.
+    pub(super) fn first(&self) -> Option<(Instant, u32)> {
+        self.heap.first().copied()
+    }
+
     /// Sets, moves or removes the timeout of a session. O(log n).
     pub(super) fn set(&mut self, index: u32, at: Option<Instant>) {
         if index as usize >= self.position.len() {

@@ -81,6 +81,7 @@ impl Endpoint {
                 return transmit;
             }
         }
+        self.refresh_timers();
         None
     }
 

@@ -233,6 +233,8 @@ impl Session {
             };
             self.path.record_answer(now, &answer);
         }
+        // (Clocks as they are thought to be may have it arrive after its answer.)
+        let took = took.map(|took| took.min(now.since(sent_at)));
         stamps.largest = Some(Largest { sent_at, took });
         stamps.gave_delay = true;
     }
@@ -291,8 +293,8 @@ impl Session {
         // (An answer waits for a loop's next look here: up to a frame of it passes for the way back.)
         let residual = self
             .clock
-            .residual(now)
-            .map(|residual| residual + self.path.timer_lag.before_end() / 2)
+            .uncertainty(now)
+            .map(|unsure| unsure + self.path.timer_lag.before_end() / 2)
             .unwrap_or_else(|| self.path.rtt.min() / 2);
         let with_largest = stamps
             .largest
@@ -310,13 +312,10 @@ impl Session {
         if stamps.is_next && !stamps.is_kept {
             return (latest, residual);
         }
-        let before_largest = with_largest
+        // An answer of its own may have been lost, and it came with the largest all the same.
+        let is_of_largest = with_largest
             .filter(|_| overtaken.is_none() && !stamps.is_kept)
-            .map(|(newest, _)| newest.since(sent_at));
-        if let Some(apart) = before_largest.filter(|apart| *apart < MOMENT) {
-            // An answer of its own may have been lost.
-            return (latest, residual + apart);
-        }
+            .is_some_and(|(newest, _)| newest.since(sent_at) < MOMENT);
         let unnamed_for = stamps
             .before
             .filter(|heard| heard.at > sent_at)
@@ -324,7 +323,7 @@ impl Session {
         let least = unnamed_for.unwrap_or_default().max(self.path.owd.min());
         let earliest = (sent_at + least).min(latest);
         let typical = sent_at + self.path.owd.quantile(0.5);
-        let likely = match stamps.is_of_one_moment || overtaken.is_some() {
+        let likely = match is_of_largest || stamps.is_of_one_moment || overtaken.is_some() {
             true => latest,
             false => typical.clamp(earliest, latest),
         };

@@ -102,7 +102,13 @@ impl Session {
             reason: shorten(reason),
             until,
             is_due: true,
+            answered_below: 0,
         };
+    }
+
+    /// Whether messages come and go.
+    pub(super) const fn is_open(&self) -> bool {
+        matches!(self.state, State::Open | State::Finishing { .. })
     }
 
     /// Ends the session once every message has its outcome; nothing more is accepted.

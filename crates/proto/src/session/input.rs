@@ -85,9 +85,7 @@ impl Session {
         self.liveness.keep_alive.on_received(waited);
         self.liveness.last_received = now;
         let content = &datagram[header_len..header_len + opened.len];
-        if self.is_ending(now, content) {
-            // Recorded, so that a replay does not draw another CLOSE.
-            self.received.record(number);
+        if self.is_ending(now, number, content) {
             return true;
         }
         self.confirm(now);
@@ -98,6 +96,10 @@ impl Session {
             // The peer holds the keys, so this is its mistake, not noise.
             self.statistics.packets_malformed += 1;
             self.protocol_error(now, &error, shared);
+            return true;
+        }
+        if !self.is_open() {
+            // What it holds behind that was not looked at: it must not pass for received.
             return true;
         }
         if contents.is_refused {
@@ -116,13 +118,23 @@ impl Session {
         true
     }
 
-    /// While closing, whatever comes is answered with CLOSE, and not looked at; but not the peer's own, or two that end together answer each other.
-    fn is_ending(&mut self, now: Instant, content: &[u8]) -> bool {
+    /// While closing, whatever comes is answered with CLOSE, once, and not looked at: nor does it pass for received. But not the peer's own, or two that end together
+    /// answer each other.
+    fn is_ending(&mut self, now: Instant, number: u64, content: &[u8]) -> bool {
         match &mut self.state {
             State::Closed => true,
-            State::Closing { is_due, until, .. } => {
+            State::Closing {
+                is_due,
+                until,
+                answered_below,
+                ..
+            } => {
                 let first = Frame::decode(&mut Reader::new(content), self.sent.next_number());
-                *is_due |= now < *until && !matches!(first, Ok(Some(Frame::Close { .. })));
+                let is_close = matches!(first, Ok(Some(Frame::Close { .. })));
+                if number >= *answered_below {
+                    *is_due |= now < *until && !is_close;
+                    *answered_below = number + 1;
+                }
                 true
             }
             _ => false,
@@ -185,7 +197,7 @@ impl Session {
                 }
                 Frame::Symbol(symbol) => self.handle_symbol(now, &symbol, contents, shared)?,
             }
-            if !matches!(self.state, State::Open | State::Finishing { .. }) {
+            if !self.is_open() {
                 // An acknowledgement was what the session waited for to end: nothing follows its last event.
                 return Ok(());
             }

@@ -234,6 +234,8 @@ enum State {
         reason: String,
         until: Instant,
         is_due: bool,
+        /// Whatever comes with a number below has been answered.
+        answered_below: u64,
     },
     Closed,
 }

@@ -84,7 +84,7 @@ impl Session {
 
     /// Whether [`Session::poll_transmit`] would surely find nothing: a quick look that spares visiting the session again.
     pub(crate) fn has_nothing_to_send(&self, now: Instant) -> bool {
-        matches!(self.state, State::Open | State::Finishing { .. })
+        self.is_open()
             && self.traffic.schedule.is_empty()
             && self.traffic.paced_until.is_none()
             && !self.ack.is_due
@@ -194,7 +194,7 @@ impl Session {
     /// What is ready to leave and waits for the endpoint's way out, if anything does. `is_told`: the last `poll_transmit` was
     /// without budget, and has found out.
     pub(crate) fn poll_pending(&mut self, now: Instant, is_told: bool) -> Option<Pending> {
-        if !matches!(self.state, State::Open | State::Finishing { .. }) || self.is_stopped() {
+        if !self.is_open() || self.is_stopped() {
             return None;
         }
         if !is_told {

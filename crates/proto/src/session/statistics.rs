@@ -18,7 +18,7 @@ pub struct SessionStats {
     pub messages_on_time: u64,
     /// Messages acknowledged after their deadline.
     pub messages_late: u64,
-    /// Messages given up.
+    /// Messages given up: dropped, superseded or cancelled.
     pub messages_dropped: u64,
     /// Messages with a deadline.
     pub messages_promised: u64,

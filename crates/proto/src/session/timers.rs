@@ -109,6 +109,17 @@ impl Session {
         self.sweep(now, shared);
     }
 
+    /// The earliest timer of a block is one that somebody waits for. Most blocks are complete before theirs, and nobody is woken for those.
+    pub(crate) fn forget_timers(&mut self) {
+        while let Some(&Reverse((at, Due::Block(number)))) = self.traffic.timers.peek() {
+            let block = self.traffic.outbox.block(number);
+            if block.is_some_and(|block| block.armed == Some(at)) {
+                return;
+            }
+            self.traffic.timers.pop();
+        }
+    }
+
     fn handle_due(&mut self, now: Instant, shared: &mut Shared<'_>) {
         while let Some(&Reverse((at, due))) = self.traffic.timers.peek() {
             if at > now {

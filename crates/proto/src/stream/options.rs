@@ -46,8 +46,9 @@ impl MessageId {
 pub enum Delivery {
     /// Sent once, and repaired only as far as a deadline asks for it: without one, what is lost is lost.
     Unreliable,
-    /// As `Unreliable`, and a message older than one that has been delivered is not delivered any more: a repair that comes after the next message is of no use. Where they
-    /// follow each other sooner than a round trip takes and have several packets each, more of them miss than were meant to.
+    /// As `Unreliable`, and a message older than one that has been delivered is not delivered any more: a repair that comes after the next message is of no use, and a message
+    /// whose next has begun to leave is not repaired. Where they follow each other sooner than a round trip takes, what is lost stays lost, for all of a deadline and a target: it is told
+    /// as [`Outcome::Superseded`](super::Outcome::Superseded), which is neither a kept promise nor a broken one. Messages each of which counts, such as inputs, belong on `Unreliable`.
     UnreliableSequenced,
     /// Delivered for certain, in whatever order they arrive.
     #[default]

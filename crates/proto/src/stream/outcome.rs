@@ -29,9 +29,9 @@ pub enum Outcome {
     /// Delivered, and within its deadline if it had one. (On an ordered stream: arrived; it may have to wait there for one
     /// before it. On a sequenced stream: arrived; it may have come after a newer one, and then is not handed on.)
     OnTime {
-        /// From the call of `send` to arrival, by the clock offset.
+        /// From the call of `send` to arrival, by the clock offset. Arrival is when the peer's endpoint took it in: of a game's loop, when that next polled.
         latency: Duration,
-        /// `latency` is right to within this, unless the two ways of the path take unequally long.
+        /// `latency` is right to within this, unless the two ways of the path take unequally long: one way's standing queue is enough for that.
         bound: Duration,
     },
     /// Delivered after its deadline.

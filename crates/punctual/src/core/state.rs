@@ -15,7 +15,7 @@ use super::{ACCEPTS_MAX, Core};
 use crate::assembly::{Assembled, Assemblies, refusal};
 use crate::inbox::Inbox;
 use crate::measure::{Engine, Watched};
-use crate::signal::{Rings, Signal};
+use crate::signal::{Rings, Signal, Topic};
 use crate::{ConnectError, MeasureOptions, MeasureRules, Message, Piece, Receive};
 
 /// What a session's handles and the driver thread share.
@@ -204,13 +204,13 @@ impl State {
                         let mut inbox = record.mailbox.lock();
                         inbox.push_outcome(stream, message, outcome);
                         drop(inbox);
-                        self.rings.add(&record.mailbox);
+                        self.rings.add_about(Topic::Sending, &record.mailbox);
                     }
                 }
                 Event::Writable => {
                     if let Some(record) = self.records.get(&id) {
                         record.mailbox.lock().on_writable();
-                        self.rings.add(&record.mailbox);
+                        self.rings.add_about(Topic::Sending, &record.mailbox);
                     }
                 }
                 Event::Closed { why } => self.on_closed(now, id, why, core),
@@ -264,7 +264,7 @@ impl State {
             return;
         };
         let is_full = record.mailbox.lock().push_message(message);
-        self.rings.add(&record.mailbox);
+        self.rings.add_about(Topic::Content, &record.mailbox);
         if is_full {
             self.endpoint.hold_messages(id, true);
         }
@@ -276,7 +276,7 @@ impl State {
         };
         let Receive::Whole { bytes_max } = self.receive else {
             let is_full = record.mailbox.lock().push_piece(piece);
-            self.rings.add(&record.mailbox);
+            self.rings.add_about(Topic::Content, &record.mailbox);
             if is_full {
                 self.endpoint.hold_messages(id, true);
             }
