@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use punctual_lab::channel::{DelayModel, GammaDelay, LossModel, PathSpec, Reorder, RttSplit};
 use punctual_lab::simulate::{SimulateOptions, simulate};
-use punctual_proto::{MissReason, Outcome, SendOptions};
+use punctual_proto::{Delivery, MissReason, Outcome, SendOptions, StreamConfig};
 use support::{Duo, ms, path};
 
 /// Goal: the target is met at a few percent of redundancy, and the prediction is right.
@@ -459,4 +459,31 @@ fn keys_are_replaced_under_way() {
     assert_eq!(duo.received.len(), 300);
     assert!(duo.stats().key_updates > 10, "{:?}", duo.stats());
     assert_eq!(duo.server_stats().packets_forged, 0);
+}
+
+/// A regression: rounds were planned for what the next message ends: of inputs on a sequenced stream, 60 a second, 1.1 % never arrived at 2 % of loss, where one in a thousand was
+/// asked for and predicted.
+#[test]
+fn what_the_next_message_ends_has_no_second_round() {
+    for loss in [0.02, 0.05] {
+        let lossy = path(ms(60), |channel| channel.loss = LossModel::Uniform(loss));
+        let mut duo = Duo::connect(3, &lossy);
+        let input = duo.open(StreamConfig::new(Delivery::UnreliableSequenced));
+        let count = 6000;
+        for number in 0..count {
+            duo.send_on(
+                input,
+                &u32::to_be_bytes(number),
+                SendOptions::within(ms(100)),
+            );
+            duo.run(Duration::from_micros(16_667));
+        }
+        duo.run(Duration::from_secs(2));
+        let arrived = duo.received.len();
+        println!("{loss}: {arrived} {:?}", duo.stream_stats(input));
+        assert!(
+            arrived + 18 > count as usize,
+            "{loss}: {arrived} of {count}"
+        );
+    }
 }

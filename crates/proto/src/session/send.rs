@@ -181,7 +181,9 @@ impl Session {
             predicted_on_time,
             course: Course::default(),
         };
-        self.traffic.streams.on_accepted(stream, message.held());
+        self.traffic
+            .streams
+            .on_accepted(now, stream, message.held());
         let (slot, id) = self.traffic.outbox.insert_message(message);
         self.note_in_stream(stream, delivery, options.key, slot, id);
         self.enqueue(slot);

@@ -47,8 +47,9 @@ pub enum Delivery {
     /// Sent once, and repaired only as far as a deadline asks for it: without one, what is lost is lost.
     Unreliable,
     /// As `Unreliable`, and a message older than one that has been delivered is not delivered any more: a repair that comes after the next message is of no use, and a message
-    /// whose next has begun to leave is not repaired. Where they follow each other sooner than a round trip takes, what is lost stays lost, for all of a deadline and a target: it is told
-    /// as [`Outcome::Superseded`](super::Outcome::Superseded), which is neither a kept promise nor a broken one. Messages each of which counts, such as inputs, belong on `Unreliable`.
+    /// whose next has begun to leave is not repaired. So the redundancy that a deadline and a target ask for leaves at once where messages follow each other sooner than a round trip
+    /// takes. What is lost all the same is told as [`Outcome::Superseded`](super::Outcome::Superseded), which is neither a kept promise nor a broken one. Messages each of which counts, such as
+    /// inputs, cost less on `Unreliable`.
     UnreliableSequenced,
     /// Delivered for certain, in whatever order they arrive.
     #[default]

@@ -3,12 +3,14 @@
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
+use core::time::Duration;
 
 use super::incoming::WAITING_COST;
 use super::promise::Promises;
 use super::surprise::Surprise;
-use super::{MessageId, StreamConfig, StreamError, StreamId, StreamStats};
+use super::{Delivery, MessageId, StreamConfig, StreamError, StreamId, StreamStats};
 use crate::limits::{ORDERED_BYTES_MAX, ORDERED_MESSAGES_MAX, STREAMS_MAX};
+use crate::time::{Instant, nanos};
 
 /// A message of an ordered stream that has its place, from the oldest that is not resolved on.
 struct Placed {
@@ -47,6 +49,9 @@ pub(crate) struct OutgoingStream {
     is_open: bool,
     /// Messages without an outcome.
     pub(crate) unresolved: Held,
+    /// When the last message was accepted, and the usual time from one to the next.
+    accepted_at: Option<Instant>,
+    gap_us: u32,
     /// Of ordered streams: the sequence number of the first of `placed`.
     base: u64,
     placed: VecDeque<Placed>,
@@ -71,6 +76,8 @@ impl OutgoingStream {
             config,
             is_open: true,
             unresolved: Held::default(),
+            accepted_at: None,
+            gap_us: u32::MAX,
             base: 0,
             placed: VecDeque::new(),
             newest: Vec::new(),
@@ -79,6 +86,28 @@ impl OutgoingStream {
             promises: Promises::default(),
             surprise: Surprise::default(),
             stats: StreamStats::default(),
+        }
+    }
+
+    /// A message is accepted.
+    fn note_pace(&mut self, now: Instant) {
+        let Some(last) = self.accepted_at.replace(now) else {
+            return;
+        };
+        let gap_us = u32::try_from(nanos(now.since(last)) / 1000).unwrap_or(u32::MAX);
+        self.gap_us = match self.gap_us {
+            u32::MAX => gap_us,
+            usual => usual - usual / 4 + gap_us / 4,
+        };
+    }
+
+    /// How long a message is of use before the next one takes its place, as they usually follow each other. For ever where nothing does that.
+    pub(crate) const fn superseded_after(&self) -> Duration {
+        match self.config.delivery {
+            Delivery::UnreliableSequenced if self.gap_us < u32::MAX => {
+                Duration::from_micros(self.gap_us as u64)
+            }
+            _ => Duration::MAX,
         }
     }
 
@@ -216,8 +245,9 @@ impl Streams {
         self.get(id).filter(|stream| stream.is_open)
     }
 
-    pub(crate) fn on_accepted(&mut self, id: StreamId, held: Held) {
+    pub(crate) fn on_accepted(&mut self, now: Instant, id: StreamId, held: Held) {
         if let Some(stream) = self.get_mut(id) {
+            stream.note_pace(now);
             stream.unresolved = stream.unresolved.and(held);
         }
     }
@@ -294,7 +324,6 @@ impl Streams {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stream::Delivery;
 
     #[test]
     fn numbers_are_the_lowest_free_ones_and_come_back_once_all_is_resolved() {
@@ -312,7 +341,7 @@ mod tests {
             messages: 1,
             bytes: 10,
         };
-        streams.on_accepted(StreamId(7), held);
+        streams.on_accepted(Instant::ZERO, StreamId(7), held);
         streams.close(StreamId(7));
         assert!(streams.accepting(StreamId(7)).is_none());
         assert_eq!(
