@@ -399,13 +399,14 @@ impl Endpoint {
         endpoint.forecast(now, session, len, &options)
     }
 
-    /// Ends a session now: messages without an outcome are dropped. `reason` is for the peer's logs, at most 200 bytes.
+    /// Ends a session now: messages without an outcome are dropped. `reason` is for the peer's logs, at most 200 bytes. The peer hears of it by the next
+    /// [`flush`](Self::flush) or [`poll`](Self::poll); then the program may end.
     pub fn close(&mut self, session: SessionId, code: CloseCode, reason: &str) {
         let now = self.driver.now();
         self.driver.endpoint_mut().close(now, session, code, reason);
     }
 
-    /// Ends a session once all of its messages have an outcome; [`Event::Closed`] tells when.
+    /// Ends a session once all of its messages have an outcome; [`Event::Closed`] tells when. Go on polling until then.
     pub fn finish(&mut self, session: SessionId) {
         let now = self.driver.now();
         let endpoint = self.driver.endpoint_mut();
