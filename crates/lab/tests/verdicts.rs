@@ -9,9 +9,9 @@ use std::time::Duration;
 use punctual_lab::channel::{Capacity, CapacityTrace, LossModel, PathSpec, RateSpec};
 use punctual_lab::world::{HostId, Moment};
 use punctual_proto::{
-    Delivery, MessageId, Outcome, SendOptions, SessionId, StreamConfig, StreamId,
+    Delivery, EndpointConfig, MessageId, Outcome, SendOptions, SessionId, StreamConfig, StreamId,
 };
-use support::{Duo, ms, path};
+use support::{Duo, client_config, ms, path, server_config};
 
 /// A client that sends to a server that may look at its network once a frame, and may send as well.
 struct Scene {
@@ -43,7 +43,11 @@ impl Scene {
     }
 
     fn play(&self) -> (Told, Duo) {
-        let mut duo = Duo::connect(3, &self.network);
+        let server = EndpointConfig {
+            is_polled: self.work.is_some(),
+            ..server_config()
+        };
+        let mut duo = Duo::connect_with(3, &self.network, server, client_config());
         let (server, at_server) = (duo.server, duo.at_server.expect("it is connected"));
         if !self.frame.is_zero() {
             duo.world.set_frame(server, self.frame, Duration::ZERO);

@@ -150,8 +150,8 @@ impl Endpoint {
             // Not flushed. They tell what had come by then.
             self.driver.send()?;
         }
-        if self.rhythm.look(now) {
-            self.driver.endpoint_mut().keep_answers();
+        if let Some(work) = self.rhythm.look(now) {
+            self.driver.endpoint_mut().keep_answers(work);
         }
         for _ in 0..TURNS_MAX {
             if !self.driver.turn()?.has_more {

@@ -1,34 +1,23 @@
-//! When a game's loop looks at its network, and when it sends what it has made of it: whether acknowledgements can wait for that.
+//! When a game's loop sends what it has made of a look at its network: acknowledgements can wait for that.
 
 use std::time::Duration;
 
 use punctual_proto::Instant;
 
-/// Acknowledgements wait if that takes no longer than such a part of a frame. What comes waits half of one on average for being seen at all.
-const WORK_PART: u32 = 4;
-
 /// Of a loop that polls and flushes once a frame.
 #[derive(Debug, Default)]
 pub(crate) struct Rhythm {
     looked_at: Option<Instant>,
-    /// From one look to the next, on average.
-    frame: Duration,
     /// From a look to the flush after it: the longest lately.
     work: Duration,
     is_flushed: bool,
 }
 
 impl Rhythm {
-    /// A frame begins: whether acknowledgements may wait for its end. Not if the one before had none.
-    pub(crate) fn look(&mut self, now: Instant) -> bool {
-        if let Some(last) = self.looked_at.replace(now) {
-            let since = now.since(last);
-            self.frame = match self.frame {
-                Duration::ZERO => since,
-                frame => (frame * 7 + since) / 8,
-            };
-        }
-        std::mem::take(&mut self.is_flushed) && self.work * WORK_PART <= self.frame
+    /// A frame begins: in what time its flush is to be expected. `None` if the one before had none.
+    pub(crate) fn look(&mut self, now: Instant) -> Option<Duration> {
+        self.looked_at = Some(now);
+        std::mem::take(&mut self.is_flushed).then_some(self.work)
     }
 
     /// It ends.
@@ -45,29 +34,24 @@ impl Rhythm {
 mod tests {
     use super::*;
 
-    /// How many of the last hundred of frames may keep acknowledgements, which last so long and flush (if they do) so long after their looks, in microseconds.
-    fn kept(frame: u64, flushes_after: impl Fn(u64) -> Option<u64>) -> usize {
+    #[test]
+    fn a_flush_is_expected_where_there_was_one_and_no_sooner_than_it_was_lately() {
         let mut rhythm = Rhythm::default();
-        let frames = (0..200).filter(|number| {
-            let at = Instant::from_micros(1_000_000 + number * frame);
-            let may = rhythm.look(at);
-            if let Some(after) = flushes_after(*number) {
+        let mut frame = |number: u64, flushes_after_us: Option<u64>| {
+            let at = Instant::from_micros(1_000_000 + number * 16_667);
+            let expected = rhythm.look(at);
+            if let Some(after) = flushes_after_us {
                 rhythm.flush(at + Duration::from_micros(after));
             }
-            may && *number >= 100
-        });
-        frames.count()
-    }
-
-    #[test]
-    fn answers_wait_for_a_flush_that_comes_soon() {
-        assert_eq!(kept(16_667, |_| Some(2_000)), 100);
-        assert_eq!(kept(33_333, |_| Some(8_000)), 100);
-        assert_eq!(kept(16_667, |_| Some(5_000)), 0, "too long");
-        assert_eq!(kept(16_667, |_| None), 0, "never");
-        let every_second = |number: u64| number.is_multiple_of(2).then_some(1_000);
-        assert_eq!(kept(16_667, every_second), 50);
-        let hitches = |number: u64| Some(if number == 150 { 9_000 } else { 1_000 });
-        assert_eq!(kept(16_667, hitches), 88, "until it is forgotten");
+            expected.map(|within| within.as_micros())
+        };
+        assert_eq!(frame(0, None), None);
+        assert_eq!(frame(1, Some(2_000)), None, "the one before had none");
+        assert_eq!(frame(2, Some(2_000)), Some(2_000));
+        assert_eq!(frame(3, Some(9_000)), Some(2_000));
+        assert_eq!(frame(4, Some(1_000)), Some(9_000), "a hitch");
+        assert!((4..80).all(|number| frame(number + 1, Some(1_000)) > Some(999)));
+        assert_eq!(frame(81, None), Some(1_000), "is forgotten");
+        assert_eq!(frame(82, None), None);
     }
 }

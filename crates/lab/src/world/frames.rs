@@ -25,7 +25,7 @@ impl World {
         if let Some(work) = host.work
             && !std::mem::replace(&mut host.is_at_work, true)
         {
-            host.endpoint.keep_answers();
+            host.endpoint.keep_answers(work);
             let at = self.now.after(work);
             self.queue.push(at, Kind::FrameEnd { host: id });
         }

@@ -91,8 +91,7 @@ impl ClockOffset {
     /// How far outcomes may be off: the residual, and what a few exchanges leave open, since the fastest of them need not have been fast. (Of the first messages of a session
     /// a tenth to a third were said to have taken milliseconds more or less than they had, within microseconds.)
     pub(crate) fn uncertainty(&self, now: Instant) -> Option<Duration> {
-        let fastest_us = self.samples.iter().map(Sample::both_us).min()?;
-        let fastest_us = f64::from(fastest_us);
+        let fastest_us = f64::from(self.fastest_us()?);
         let exchanges = f64::from(self.exchanges);
         let usual_us = (self.both_us as f64 / exchanges - fastest_us).max(0.0);
         // The fastest of n is beyond the least by a part of n + 1 of what all vary by, and two deviations are as much each; half of that goes into the offset. What all vary by is
@@ -103,8 +102,12 @@ impl ClockOffset {
 
     /// The bound that holds however unequal the two ways are: half the round trip besides the residual.
     pub(crate) fn hard_bound(&self, now: Instant) -> Option<Duration> {
-        let round_trip_us = self.samples.iter().map(Sample::both_us).min()?;
-        Some(Duration::from_micros(u64::from(round_trip_us / 2)) + self.residual(now)?)
+        Some(Duration::from_micros(u64::from(self.fastest_us()? / 2)) + self.residual(now)?)
+    }
+
+    /// What the fastest sample takes both ways.
+    fn fastest_us(&self) -> Option<u32> {
+        self.samples.iter().map(Sample::both_us).min()
     }
 
     /// How long a packet that left at `sent_at` took, when the peer says that it arrived at `received_at_us`.

@@ -1,14 +1,20 @@
 //! Whose datagram is next: sessions in the order of their changes, or, while the way out is short, in the coordinator's line.
 
+use core::time::Duration;
+
 use super::{Endpoint, Slot, Transmit, Uplink};
 use crate::limits::UDP_IP_HEADER;
 use crate::time::Instant;
 
+/// Acknowledgements wait for a part of a frame at most.
+const FRAME_PART: u32 = 4;
+
 impl Endpoint {
-    /// From now on acknowledgements wait for something to go with, until [`Endpoint::let_answers_go`]: a loop that sends shortly after it has looked sends one
-    /// datagram then, not two.
-    pub const fn keep_answers(&mut self) {
-        self.commons.keeps_answers = true;
+    /// From now on acknowledgements wait for something to go with, until [`Endpoint::let_answers_go`]: a loop that sends what it has made of a look `within` some time sends one
+    /// datagram then, not two. They do not wait where that is more than a quarter of the loop's frame: what comes waits half of one on average for being seen at all.
+    pub fn keep_answers(&mut self, within: Duration) {
+        let frame = self.commons.experience.timer_lag.get().before_end();
+        self.commons.keeps_answers = within * FRAME_PART <= frame;
     }
 
     /// Acknowledgements leave by themselves again: those that nothing has taken along by the next [`Endpoint::poll_transmit`]. Whether there were any to keep.

@@ -12,7 +12,7 @@ use super::{Due, Session, Shared};
 use crate::limits::{BACKOFF_MAX, TIMER_GRANULARITY};
 use crate::message::Silence;
 use crate::recovery::PacketState;
-use crate::stream::{MissReason, OutgoingStream, StreamId};
+use crate::stream::{MissReason, StreamId};
 use crate::time::Instant;
 
 /// Symbols of one flight, whatever a policy asks for.
@@ -113,10 +113,8 @@ impl Session {
         let is_first = block.sent == 0;
         let is_first_block = message.first_block == Some(number);
         let time_left = deadline.map_or(Duration::MAX, |deadline| deadline.since(now));
-        let time_left = match is_first {
-            true => time_left.min(self.of_use_for(now, stream)),
-            false => time_left,
-        };
+        let of_use = is_first.then(|| self.of_use_for(now, stream)).flatten();
+        let time_left = of_use.map_or(time_left, |of_use| time_left.min(of_use));
         let rounds_left = match deadline {
             Some(_) => self.path.rounds_within(time_left, self.clock_margin(now)),
             None => 0,
@@ -155,11 +153,10 @@ impl Session {
 
     /// In what time a message of a stream has to be there that begins now: no round of it begins once the next one of a sequenced stream has. (Planned by its deadline alone, at 60 messages
     /// a second 1 to 4 % never arrived, where one in a thousand was asked for.)
-    fn of_use_for(&self, now: Instant, stream: StreamId) -> Duration {
-        let stream = self.traffic.streams.get(stream);
-        let until_next = stream.map_or(Duration::MAX, OutgoingStream::superseded_after);
+    fn of_use_for(&self, now: Instant, stream: StreamId) -> Option<Duration> {
+        let until_next = self.traffic.streams.get(stream)?.superseded_after()?;
         let way = self.path.one_way_delay() + self.path.timer_lag.most();
-        until_next.saturating_add(way + self.clock_margin(now))
+        Some(until_next + way + self.clock_margin(now))
     }
 
     /// How many symbols a flight has at the most of a block that misses `deficit`.

@@ -101,14 +101,10 @@ impl OutgoingStream {
         };
     }
 
-    /// How long a message is of use before the next one takes its place, as they usually follow each other. For ever where nothing does that.
-    pub(crate) const fn superseded_after(&self) -> Duration {
-        match self.config.delivery {
-            Delivery::UnreliableSequenced if self.gap_us < u32::MAX => {
-                Duration::from_micros(self.gap_us as u64)
-            }
-            _ => Duration::MAX,
-        }
+    /// How long a message is of use before the next one takes its place, as they usually follow each other. `None` where nothing does that.
+    pub(crate) fn superseded_after(&self) -> Option<Duration> {
+        let is_superseded = self.config.delivery == Delivery::UnreliableSequenced;
+        (is_superseded && self.gap_us < u32::MAX).then(|| Duration::from_micros(self.gap_us.into()))
     }
 
     /// The slot of the newest message of this key that has no outcome.
