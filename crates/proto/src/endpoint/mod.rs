@@ -278,11 +278,13 @@ impl Endpoint {
     /// Queues a session for `poll_transmit` and `poll_event`, and sets its timer.
     fn after_change(&mut self, id: ConnectionId) {
         self.queue_events(id);
-        let index = id.index() as u32;
-        let Some(entry) = self.table.entry_mut(index) else {
-            return;
-        };
-        if !core::mem::replace(&mut entry.wants_transmit, true) {
+        self.queue_transmit(id.index() as u32);
+    }
+
+    fn queue_transmit(&mut self, index: u32) {
+        if let Some(entry) = self.table.entry_mut(index)
+            && !core::mem::replace(&mut entry.wants_transmit, true)
+        {
             self.transmit_queue.push_back(index);
         }
     }

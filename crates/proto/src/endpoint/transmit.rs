@@ -14,7 +14,7 @@ impl Endpoint {
     /// datagram then, not two. They do not wait where that is more than a quarter of the loop's frame: what comes waits half of one on average for being seen at all.
     pub fn keep_answers(&mut self, within: Duration) {
         let frame = self.commons.experience.timer_lag.get().before_end();
-        self.commons.keeps_answers = within * FRAME_PART <= frame;
+        self.commons.keeps_answers = within <= frame / FRAME_PART;
     }
 
     /// Acknowledgements leave by themselves again: those that nothing has taken along by the next [`Endpoint::poll_transmit`]. Whether there were any to keep.
@@ -26,10 +26,8 @@ impl Endpoint {
         for index in kept.drain(..) {
             if let Some(entry) = self.table.entry_mut(index) {
                 entry.keeps_answer = false;
-                if !core::mem::replace(&mut entry.wants_transmit, true) {
-                    self.transmit_queue.push_back(index);
-                }
             }
+            self.queue_transmit(index);
         }
         self.answers_kept = kept;
         has_kept
