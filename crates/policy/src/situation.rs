@@ -92,6 +92,8 @@ pub struct Situation {
     /// Probability that a symbol sent when the rounds left are over arrives in time nevertheless: there is one more flight, and a miss is one only
     /// where that is late too.
     pub last_chance: f32,
+    /// Probability that what is under way of the block beside its rounds, as copies in the spare room of other packets, completes it in time.
+    pub comes_anyway: f32,
     /// What has been answered, and whether that can be relied on.
     pub answers: Answers,
     /// What more rounds than are left could be made of. See [`Situation::with_hurry`].
@@ -127,6 +129,7 @@ impl Situation {
             price: None,
             on_time: 1.0,
             last_chance: 0.0,
+            comes_anyway: 0.0,
             answers: Answers {
                 unaccounted: 0,
                 missing: 0.0,

@@ -443,6 +443,7 @@ fn nothing_out_of_range_panics() {
             price: [None, Some(Price::LEAST), Some(Price::GREATEST)][pick(3)],
             on_time: numbers[pick(7)],
             last_chance: numbers[pick(7)],
+            comes_anyway: numbers[pick(7)],
             answers: Answers {
                 unaccounted: [0, 2, u16::MAX][pick(3)],
                 missing: numbers[pick(7)],

@@ -125,7 +125,9 @@ impl Steered {
             SHELF.get(grid::loss_index(lost_when_good as f32, situation.draw))
         });
         let full_price = self.price(table, situation);
-        let counted = situation.on_time * (1.0 - situation.saved_at_last()) as f32;
+        let counted = situation.on_time
+            * (1.0 - situation.saved_at_last()) as f32
+            * (1.0 - situation.comes_anyway);
         Some(State {
             table,
             in_good: in_good.flatten().unwrap_or(table),

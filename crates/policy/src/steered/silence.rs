@@ -71,9 +71,10 @@ impl State<'_> {
         if best >= deficit {
             return best;
         }
-        let least = libm::log2(DOUBTED_MISSES / miss_target) as f32;
+        let least = Price::from_log2(libm::log2(DOUBTED_MISSES / miss_target) as f32)
+            .discounted(1.0 - self.situation.comes_anyway);
         let doubted = State {
-            price: Price::from_log2(self.price.log2().max(least)),
+            price: Price::from_log2(self.price.log2().max(least.log2())),
             ..*self
         };
         best.max(doubted.best_in_silence(rounds_left).min(deficit))

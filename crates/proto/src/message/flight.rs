@@ -13,6 +13,8 @@ pub(crate) struct Flight {
     pub(crate) redundant: u16,
     /// The first packet that may hold a symbol of it; below it all are settled.
     pub(crate) first_packet: u64,
+    /// The last packet with one of those symbols, or with a copy of them that its round waits for.
+    pub(crate) last_packet: u64,
     /// One of its packets was acknowledged: it was not lost whole.
     pub(crate) is_acked: bool,
     pub(crate) began: Instant,

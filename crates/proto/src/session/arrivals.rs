@@ -165,8 +165,7 @@ impl Session {
         let newer = numbers.get(overtaken..).filter(|_| stamps.is_next)?;
         let index = draw(*newer.last()?) as usize % newer.len();
         let packet = self.sent.get(newer[index])?;
-        let is_of_use =
-            packet.state == PacketState::Outstanding && packet.sent_at >= self.path.began;
+        let is_of_use = packet.state != PacketState::Settled && packet.sent_at >= self.path.began;
         is_of_use.then_some(packet.sent_at)
     }
 

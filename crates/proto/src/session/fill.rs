@@ -5,7 +5,6 @@ use core::time::Duration;
 
 use super::output::Draft;
 use super::{Session, Shared};
-use crate::endpoint::ThinStreams;
 use crate::limits::{SYMBOLS_PER_PACKET_MAX, UDP_IP_HEADER};
 use crate::message::{AROUND_SYMBOL, Block, OutgoingMessage, Urgency, symbol_len_max};
 use crate::recovery::SymbolRef;
@@ -20,33 +19,8 @@ use crate::wire::{
 const HELD: Duration = Duration::from_millis(3);
 /// Room that is not worth looking for something that fits it.
 const SMALL: usize = 8;
-/// Copies of a small message that travel in spare room. With two, a message is late only when three packets in a row are lost.
-const COPIES_MAX: u8 = 2;
-/// Small blocks that are remembered as candidates for spare room.
-const RECENT_MAX: usize = 8;
-
-/// The newest blocks of one symbol that were sent.
-pub(super) struct Recent([u64; RECENT_MAX]);
-
-impl Default for Recent {
-    fn default() -> Self {
-        Self([u64::MAX; RECENT_MAX])
-    }
-}
-
-impl Recent {
-    fn push(&mut self, number: u64) {
-        self.0.copy_within(1.., 0);
-        self.0[RECENT_MAX - 1] = number;
-    }
-
-    fn newest_first(&self) -> impl Iterator<Item = u64> + use<> {
-        self.0.into_iter().rev()
-    }
-}
-
 /// What goes into one packet.
-struct Picks {
+pub(super) struct Picks {
     symbols: [SymbolRef; SYMBOLS_PER_PACKET_MAX],
     count: usize,
     /// Bytes of all of them, the last one's length field included.
@@ -77,11 +51,11 @@ impl Picks {
     }
 
     /// Whether a symbol of `len` bytes fits as the last one.
-    const fn fits(&self, len: usize, room: usize) -> bool {
+    pub(super) const fn fits(&self, len: usize, room: usize) -> bool {
         self.count < SYMBOLS_PER_PACKET_MAX && self.bytes + SYMBOL_HEADER + len <= room
     }
 
-    const fn add(&mut self, symbol: SymbolRef, len: usize) {
+    pub(super) const fn add(&mut self, symbol: SymbolRef, len: usize) {
         self.symbols[self.count] = symbol;
         self.count += 1;
         self.bytes += symbol_overhead(len) + len;
@@ -152,7 +126,7 @@ impl Session {
         self.pick_scheduled(now, draft, room, &mut picks, shared);
         if picks.count > 0 {
             let spare = room.path;
-            self.pick_copies(now, draft, spare, &mut picks, shared.config.thin_streams);
+            self.pick_copies(now, draft, spare, &mut picks, shared);
         }
         for (position, &symbol) in picks.symbols[..picks.count].iter().enumerate() {
             self.write_symbol(symbol, position + 1 == picks.count, draft, writer);
@@ -324,6 +298,7 @@ impl Session {
             .map(|block| self.round_end(now, block.flight.backoff, block.flight.patience));
         if let Some(block) = self.traffic.outbox.block_mut(number) {
             block.flight.round_ends = round_ends;
+            block.flight.last_packet = draft.number;
             let pauses = block.flight.pause(now, self.path.timer_lag.before_end());
             if block.symbols.source_symbols == 1 && block.sent == 1 {
                 self.traffic.recent.push(number);
@@ -395,7 +370,13 @@ impl Session {
     }
 
     /// The next symbol index of a block that goes into `packet`. With `counts` it was one of those to be sent.
-    fn take_symbol(&mut self, now: Instant, number: u64, packet: u64, counts: bool) -> Option<u8> {
+    pub(super) fn take_symbol(
+        &mut self,
+        now: Instant,
+        number: u64,
+        packet: u64,
+        counts: bool,
+    ) -> Option<u8> {
         let arrives = now + self.path.owd.min();
         let block = self.traffic.outbox.block_mut(number)?;
         let esi = block.symbols.next_esi();
@@ -410,65 +391,6 @@ impl Session {
             message.course.chances.on_left_in_time();
         }
         Some(esi)
-    }
-
-    /// Copies of small messages that are not acknowledged, the newest first: older ones had their chance in packets before.
-    fn pick_copies(
-        &mut self,
-        now: Instant,
-        draft: &Draft,
-        room: usize,
-        picks: &mut Picks,
-        thin_streams: ThinStreams,
-    ) {
-        if !thin_streams.bundling {
-            return;
-        }
-        let mut left = usize::from(thin_streams.bundle_bytes_max);
-        for number in self.traffic.recent.newest_first() {
-            let Some(block) = self.traffic.outbox.block(number) else {
-                continue;
-            };
-            let len = block.symbols.symbol_len();
-            let is_wanted = block.last_packet != draft.number
-                && block.bundled < COPIES_MAX
-                && block.flight.to_send == 0
-                && len <= left
-                && picks.fits(len, room)
-                && self.is_bundled(block);
-            if !is_wanted {
-                continue;
-            }
-            let slot = block.message;
-            let Some(esi) = self.take_symbol(now, number, draft.number, false) else {
-                continue;
-            };
-            left -= len;
-            picks.add(SymbolRef { block: number, esi }, len);
-            let ends = self.round_end(now, 0, Duration::ZERO);
-            if let Some(block) = self.traffic.outbox.block_mut(number) {
-                block.bundled += 1;
-                // What is on its way is waited for.
-                block.flight.round_ends = Some(ends);
-            }
-            let stream = self
-                .traffic
-                .outbox
-                .message(slot)
-                .map(|message| message.stream);
-            if let Some(stream) = stream.and_then(|id| self.traffic.streams.get_mut(id)) {
-                stream.stats.on_symbol(len, true);
-            }
-        }
-    }
-
-    /// Whether a copy of a block's message is of use: it is to be delivered for certain, and nothing newer takes its place.
-    fn is_bundled(&self, block: &Block) -> bool {
-        self.traffic
-            .outbox
-            .message(block.message)
-            .is_some_and(OutgoingMessage::is_repaired)
-            && block.unaccounted > 0
     }
 
     fn write_symbol(

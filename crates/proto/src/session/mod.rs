@@ -4,6 +4,7 @@
 mod acks;
 mod answers;
 mod arrivals;
+mod bundling;
 mod close;
 mod cut;
 mod darkness;
@@ -269,7 +270,7 @@ struct Traffic {
     schedule: Schedule,
     split: SplitCache,
     /// Small blocks that were sent last.
-    recent: fill::Recent,
+    recent: bundling::Recent,
     /// The last prediction of a miss.
     prediction: Option<(expect::PredictionKey, f64)>,
     tick: Option<Tick>,

@@ -122,6 +122,7 @@ impl Session {
         if !is_first && (!message.fate_sends() || (rounds_left == 0 && !message.is_repaired())) {
             return None;
         }
+        let mut awaits_copies = None;
         let (action, counted, in_silence) = if rounds_left == 0 {
             // No deadline, or none that can be kept: nothing to buy with redundancy.
             let all = Action::burst(u16::from(block.symbols.deficit()));
@@ -134,7 +135,18 @@ impl Session {
             }
             situation.price = self.price(stream, miss_target, shared);
             let in_silence = situation.answers.missing > 0.0;
-            (policy.decide(&situation), policy.counts(), in_silence)
+            let action = policy.decide(&situation);
+            let awaits = action.symbols == 0 && situation.comes_anyway > 0.0;
+            let Timing {
+                slack, round_time, ..
+            } = situation.timing;
+            let until = if slack > TIMER_GRANULARITY {
+                slack.min(round_time)
+            } else {
+                round_time
+            };
+            awaits_copies = awaits.then_some(until);
+            (action, policy.counts(), in_silence)
         };
         // Inside the deadline the policy says how long to wait. After it (or without one) each round that nobody answered doubles the next,
         // unless so little is on its way that it matters to nobody.
@@ -144,7 +156,7 @@ impl Session {
             symbols: action.symbols.min(flight_max),
             repeats_source: !is_first && counted == Deficit::Source,
             may_back_off: rounds_left == 0 && !is_linear,
-            look_again: action.look_again,
+            look_again: action.look_again.or(awaits_copies),
             together: action.together.max(1),
             spacing: action.spacing,
             asks: in_silence && action.symbols == 0 && self.sent.outstanding() == 0,
@@ -211,6 +223,7 @@ impl Session {
                 ) as f32,
                 ..outlook.answers
             },
+            comes_anyway: self.copies_come(now, number),
             sent: block.sent,
             rounds_planned: block.rounds_planned,
             draw: draw(message.id.count()),
@@ -272,7 +285,7 @@ impl Session {
     }
 
     /// How the losses of symbols sent now depend on each other, and on what was heard of last, in a single flight or several.
-    fn burst(&self, now: Instant, is_single: bool) -> Burst {
+    pub(super) fn burst(&self, now: Instant, is_single: bool) -> Burst {
         let loss = self.path.loss.mean() as f32;
         let (correlation, lasts) = self.path.bursts.shape(loss, is_single);
         let (sent_at, was_lost) = self.path.bursts.last();
@@ -435,7 +448,7 @@ impl Session {
         let from = block.flight.first_packet.max(self.sent.first_outstanding());
         let mut touched = core::mem::take(shared.touched);
         touched.clear();
-        let flight = from..self.sent.next_number();
+        let flight = from..block.flight.last_packet.saturating_add(1);
         let silent_from = flight
             .start
             .max(self.largest_acked.map_or(0, |largest| largest + 1));
@@ -536,7 +549,7 @@ impl Session {
     }
 
     /// Whether packet `number` is under way and holds a symbol of `block`.
-    fn holds_symbol_of(&self, number: u64, block: u64) -> bool {
+    pub(super) fn holds_symbol_of(&self, number: u64, block: u64) -> bool {
         self.sent
             .get(number)
             .is_some_and(|packet| packet.state == PacketState::Outstanding)
