@@ -90,13 +90,6 @@ impl Block {
         self.left_before || self.sent >= u16::from(self.symbols.source_symbols)
     }
 
-    /// Whether what is on its way is enough, if none of it is lost. Where nothing later than its last packet was answered for that may be the answers.
-    pub(crate) fn may_complete(&self, largest_acked: Option<u64>) -> bool {
-        let is_silent = largest_acked < Some(self.last_packet);
-        let silent = if is_silent { self.silence.symbols } else { 0 };
-        u16::from(self.symbols.deficit()) <= self.unaccounted.saturating_add(silent)
-    }
-
     /// Nothing more of it is sent. It waits for the answers to what was, which come by then.
     pub(crate) fn send_no_more(&mut self, answered_by: Instant) {
         self.drop_at = None;

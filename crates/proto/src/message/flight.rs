@@ -4,6 +4,17 @@ use core::time::Duration;
 
 use crate::time::Instant;
 
+/// How symbols that are only needed if others are lost wait for packets that leave anyway, which take them along.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Ride {
+    /// How many: the last ones.
+    pub(crate) symbols: u16,
+    /// How long each waits after the one before.
+    pub(crate) within: Duration,
+    /// When all of them have left.
+    pub(crate) until: Instant,
+}
+
 /// Where the current flight of a block stands.
 #[derive(Default)]
 pub(crate) struct Flight {
@@ -25,6 +36,7 @@ pub(crate) struct Flight {
     /// Symbols that leave before it pauses, and how many of them are still to leave.
     pub(crate) together: u16,
     pub(crate) until_pause: u16,
+    pub(crate) ride: Option<Ride>,
     /// How long it pauses, and when the next one may leave.
     pub(crate) spacing: Duration,
     pub(crate) resumes_at: Option<Instant>,
@@ -62,12 +74,34 @@ impl Flight {
         self.began.max(self.not_before)
     }
 
+    /// Whether its next symbol waits for a packet that leaves anyway.
+    pub(crate) fn waits_for_ride(&self) -> bool {
+        self.resumes_at.is_some() && self.next_rides().is_some()
+    }
+
+    fn next_rides(&self) -> Option<Ride> {
+        let may_ride = self.to_send > 0 && self.is_next_redundant();
+        self.ride
+            .filter(|ride| may_ride && self.to_send <= ride.symbols)
+    }
+
+    /// When the next one leaves, if it waits for a packet that leaves anyway and none comes.
+    fn rides_until(&self, now: Instant) -> Option<Instant> {
+        let ride = self.next_rides()?;
+        Some((now + ride.within).min(ride.until))
+    }
+
     /// A symbol leaves now. `true` when the rest of the flight has to wait. What the host's timers made it late by, up to `lag`, the next one is not.
     pub(crate) fn pause(&mut self, now: Instant, lag: Duration) -> bool {
         self.until_pause = self.until_pause.saturating_sub(1);
         let is_due = self.until_pause == 0;
         if is_due {
             self.until_pause = self.together;
+        }
+        if let Some(until) = self.rides_until(now) {
+            let waits = until > now;
+            (self.resumes_at, self.not_before) = (waits.then_some(until), until);
+            return waits;
         }
         let is_apart = is_due && self.to_send > 0 && self.spacing > Duration::ZERO;
         let meant_at = self.may_send_at().max(now - lag);
@@ -103,5 +137,31 @@ mod tests {
         }
         assert_eq!(needed[..3], [(2, false), (1, false), (0, true)]);
         assert!(needed[3..].iter().all(|at| *at == (0, true)));
+    }
+
+    #[test]
+    fn as_many_ride_as_messages_follow_and_leave_by_themselves_in_time() {
+        let at = |ms: u64| Instant::from_micros(1_000_000 + ms * 1000);
+        let mut flight = Flight {
+            to_send: 5,
+            redundant: 4,
+            together: 1,
+            until_pause: 1,
+            began: at(0),
+            ride: Some(Ride {
+                symbols: 2,
+                within: Duration::from_millis(20),
+                until: at(30),
+            }),
+            ..Flight::default()
+        };
+        let mut leave = |now: u64| {
+            flight.to_send -= 1;
+            let pauses = flight.pause(at(now), Duration::ZERO);
+            assert_eq!(pauses, flight.waits_for_ride());
+            flight.resumes_at
+        };
+        let left_at = [leave(0), leave(0), leave(0), leave(16), leave(30)];
+        assert_eq!(left_at, [None, None, Some(at(20)), Some(at(30)), None]);
     }
 }

@@ -13,6 +13,7 @@ mod symbols;
 pub(crate) use assembly::{Assemblies, Head};
 pub(crate) use block::{Block, Silence};
 use chances::Chances;
+pub(crate) use flight::Ride;
 pub(crate) use inbox::{Inbox, Ready, Taken};
 pub use large::SharedContent;
 pub(crate) use large::{Large, PART_MIN, Source};

@@ -29,7 +29,7 @@ pub(super) struct Picks {
 
 /// What a packet has room for.
 #[derive(Clone, Copy)]
-struct Room {
+pub(super) struct Room {
     /// As the path is measured.
     path: usize,
     buffer: usize,
@@ -37,6 +37,13 @@ struct Room {
     symbol_max: usize,
     /// Nothing is in the packet yet.
     is_all: bool,
+}
+
+impl Room {
+    /// Whether the next symbol of a block fits beside what is picked.
+    pub(super) fn holds(&self, picks: &Picks, block: &Block) -> bool {
+        picks.fits(block.symbols.symbol_len(), self.path)
+    }
 }
 
 impl Picks {
@@ -125,6 +132,7 @@ impl Session {
         };
         self.pick_scheduled(now, draft, room, &mut picks, shared);
         if picks.count > 0 {
+            self.pick_riders(now, draft, room, &mut picks);
             let spare = room.path;
             self.pick_copies(now, draft, spare, &mut picks, shared);
         }
@@ -266,7 +274,7 @@ impl Session {
     }
 
     /// Takes the next symbol of a block into the packet, and its stream is charged for it.
-    fn pick(&mut self, now: Instant, number: u64, draft: &mut Draft, picks: &mut Picks) {
+    pub(super) fn pick(&mut self, now: Instant, number: u64, draft: &mut Draft, picks: &mut Picks) {
         let Some(block) = self.traffic.outbox.block(number) else {
             return;
         };
@@ -300,8 +308,14 @@ impl Session {
             block.flight.round_ends = round_ends;
             block.flight.last_packet = draft.number;
             let pauses = block.flight.pause(now, self.path.timer_lag.before_end());
-            if block.symbols.source_symbols == 1 && block.sent == 1 {
-                self.traffic.recent.push(number);
+            if block.flight.waits_for_ride() {
+                self.traffic.rides.on_waits(number);
+            }
+            if block.sent == 1 {
+                self.traffic.rides.on_begun(now);
+                if block.symbols.source_symbols == 1 {
+                    self.traffic.recent.push(number);
+                }
             }
             if pauses {
                 self.take_off_schedule(number);

@@ -81,6 +81,32 @@ impl Session {
         self.settle_flights(now, touched, shared);
     }
 
+    /// Whether what has left of a block is enough, if nothing of it is lost that nothing later was answered for: that may be the answers. O(packets from the first of its flight to
+    /// its last).
+    pub(super) fn may_complete(&self, number: u64) -> bool {
+        let Some(block) = self.traffic.outbox.block(number) else {
+            return false;
+        };
+        let from = block.flight.first_packet.min(block.silence.first_packet);
+        let unanswered = self.largest_acked.map_or(0, |largest| largest + 1);
+        let first = from
+            .max(unanswered)
+            .max(block.cut_from)
+            .max(self.sent.numbers().start);
+        let last = block.last_packet.min(self.sent.next_number());
+        let is_in_doubt = |packet: u64| {
+            let symbols = self.sent.symbols_of(packet);
+            self.sent
+                .get(packet)
+                .is_some_and(|sent| sent.state != PacketState::Outstanding)
+                && symbols
+                    .into_iter()
+                    .any(|position| self.sent.symbol(packet, position).block == number)
+        };
+        let in_doubt = (first..=last).filter(|packet| is_in_doubt(*packet)).count();
+        usize::from(block.symbols.deficit()) <= usize::from(block.unaccounted) + in_doubt
+    }
+
     /// Goes on with the blocks that were acknowledged or lost something, and gives the list back.
     pub(super) fn settle_flights(
         &mut self,

@@ -19,6 +19,7 @@ mod narrow;
 mod output;
 mod prices;
 mod recall;
+mod ride;
 mod rounds;
 mod send;
 mod statistics;
@@ -271,6 +272,7 @@ struct Traffic {
     split: SplitCache,
     /// Small blocks that were sent last.
     recent: bundling::Recent,
+    rides: ride::Rides,
     /// The last prediction of a miss.
     prediction: Option<(expect::PredictionKey, f64)>,
     tick: Option<Tick>,

@@ -139,13 +139,7 @@ impl Session {
         }
         let may_arrive = message.is_all_cut();
         let numbers = message.live_blocks();
-        let is_under_way = |number: &u64| {
-            self.traffic
-                .outbox
-                .block(*number)
-                .is_some_and(|block| block.may_complete(self.largest_acked))
-        };
-        if !may_arrive || !numbers.iter().all(is_under_way) {
+        if !may_arrive || !numbers.iter().all(|number| self.may_complete(*number)) {
             let outcome = self.outcome_of(now, slot, fate);
             self.give_up_message(slot, outcome, shared);
             return true;

@@ -10,7 +10,7 @@ use punctual_policy::{
 
 use super::{Due, Session, Shared};
 use crate::limits::{BACKOFF_MAX, TIMER_GRANULARITY};
-use crate::message::Silence;
+use crate::message::{Ride, Silence};
 use crate::recovery::PacketState;
 use crate::stream::{MissReason, StreamId};
 use crate::time::Instant;
@@ -32,6 +32,7 @@ struct Decision {
     /// Symbols that leave back to back, and the time between that and the next ones.
     together: u16,
     spacing: Duration,
+    ride: Option<Ride>,
     /// Nothing goes, since nobody knows what is missing: the peer is asked.
     asks: bool,
 }
@@ -64,13 +65,14 @@ impl Session {
     /// Whether a block that is not repaired waits for another round time: where nothing later has been answered for it may be the answers that are lost, and
     /// the next ones name what has arrived.
     fn waits_for_answers(&mut self, now: Instant, number: u64) -> bool {
-        let (largest_acked, round_time) = (self.largest_acked, self.path.round_time());
+        if !self.may_complete(number) {
+            return false;
+        }
+        let round_time = self.path.round_time();
         let Some(block) = self.traffic.outbox.block_mut(number) else {
             return false;
         };
-        if !block.may_complete(largest_acked)
-            || core::mem::replace(&mut block.silence.was_waited_for, true)
-        {
+        if core::mem::replace(&mut block.silence.was_waited_for, true) {
             return false;
         }
         block.flight.round_ends = Some(now + round_time);
@@ -122,7 +124,7 @@ impl Session {
         if !is_first && (!message.fate_sends() || (rounds_left == 0 && !message.is_repaired())) {
             return None;
         }
-        let mut awaits_copies = None;
+        let (mut awaits_copies, mut slack_of_only) = (None, None);
         let (action, counted, in_silence) = if rounds_left == 0 {
             // No deadline, or none that can be kept: nothing to buy with redundancy.
             let all = Action::burst(u16::from(block.symbols.deficit()));
@@ -136,6 +138,9 @@ impl Session {
             situation.price = self.price(stream, miss_target, shared);
             let in_silence = situation.answers.missing > 0.0;
             let action = policy.decide(&situation);
+            let is_only = is_first && rounds_left == 1 && action.look_again.is_none();
+            let is_bundled = shared.config.thin_streams.bundling && action.spacing.is_zero();
+            slack_of_only = (is_only && is_bundled).then_some(situation.timing.slack);
             let awaits = action.symbols == 0 && situation.comes_anyway > 0.0;
             let Timing {
                 slack, round_time, ..
@@ -151,14 +156,17 @@ impl Session {
         // Inside the deadline the policy says how long to wait. After it (or without one) each round that nobody answered doubles the next,
         // unless so little is on its way that it matters to nobody.
         let is_linear = shared.config.thin_streams.linear_timeouts && self.is_thin() && !is_dark;
+        let symbols = action.symbols.min(flight_max);
+        let ride = slack_of_only.and_then(|slack| self.ride_of(now, number, symbols, slack));
         Some(Decision {
             deadline,
-            symbols: action.symbols.min(flight_max),
+            symbols,
             repeats_source: !is_first && counted == Deficit::Source,
             may_back_off: rounds_left == 0 && !is_linear,
             look_again: action.look_again.or(awaits_copies),
             together: action.together.max(1),
             spacing: action.spacing,
+            ride,
             asks: in_silence && action.symbols == 0 && self.sent.outstanding() == 0,
         })
     }
@@ -371,6 +379,7 @@ impl Session {
         block.flight.together = decision.together;
         block.flight.until_pause = decision.together;
         block.flight.spacing = decision.spacing;
+        block.flight.ride = decision.ride;
         block.flight.patience = decision.look_again.unwrap_or_default();
         block.flight.waits_out = block.flight.patience >= round_time * 2;
         let patience = block.flight.patience.max(round_time);
