@@ -19,5 +19,5 @@ pub use large::SharedContent;
 pub(crate) use large::{Large, PART_MIN, Source};
 pub(crate) use outbox::{Body, Course, Fate, Outbox, OutgoingMessage, Urgency};
 pub(crate) use split::{
-    AROUND_SYMBOL, Cut, PACKET_OVERHEAD, SplitCache, cut_evenly, symbol_len_max,
+    AROUND_SYMBOL, Cut, Flights, PACKET_OVERHEAD, SplitCache, cut_evenly, symbol_len_max,
 };

@@ -1,4 +1,4 @@
-//! Into how many symbols a message is cut: the k that minimises expected bytes, all headers included, within the path MTU.
+//! Into how many symbols a message is cut: the k that minimises expected bytes, all headers and what packets are worth included, within the path MTU.
 
 use punctual_policy::Policy;
 
@@ -7,6 +7,39 @@ use crate::wire::{HEADER_LEN_MAX, SYMBOL_HEADER, TAG_LEN};
 
 /// Candidates above the least possible k: beyond it, headers outweigh what finer repair symbols save, at any loss.
 const CANDIDATES: usize = 12;
+
+/// What a packet is worth besides its bytes, in bytes. (Ethernet spends 38 on a frame; a radio's preamble and answer, or two system calls, take as long as hundreds. By bytes alone 500 of them
+/// were four packets and more where only one round fits, to save a tenth.)
+const PACKET_WORTH: usize = 100;
+
+/// What is to be expected of a block's flights.
+#[derive(Clone, Copy)]
+pub(crate) struct Flights<'a> {
+    pub(crate) policy: &'a dyn Policy,
+    /// 1 or more.
+    pub(crate) rounds: u16,
+    pub(crate) loss: f32,
+    /// Redundant symbols leave in packets that leave anyway, if they are no longer than half of one.
+    pub(crate) ride: bool,
+}
+
+impl Flights<'_> {
+    /// Bytes that a block is expected to cost.
+    fn cost_of(&self, cut: Cut, mtu: usize) -> f32 {
+        let symbols = self
+            .policy
+            .expected_symbols(cut.source_symbols, self.rounds, self.loss);
+        let of_packet = (cut.symbol_len + PACKET_OVERHEAD + PACKET_WORTH) as f32;
+        let needed = f32::from(cut.source_symbols);
+        let rides = self.ride && cut.symbol_len <= mtu / 2;
+        let of_redundant = if rides {
+            (cut.symbol_len + SYMBOL_HEADER) as f32
+        } else {
+            of_packet
+        };
+        needed * of_packet + (symbols - needed).max(0.0) * of_redundant
+    }
+}
 
 /// How a block is cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,9 +112,7 @@ pub(crate) fn single_block(
     block_len: usize,
     mtu: usize,
     forced: Option<u8>,
-    policy: &dyn Policy,
-    rounds: u16,
-    loss: f32,
+    flights: Flights<'_>,
 ) -> Option<Cut> {
     let symbol_max = symbol_len_max(mtu);
     let least = block_len.div_ceil(symbol_max).max(1);
@@ -95,18 +126,14 @@ pub(crate) fn single_block(
         ));
     }
     let most = (least + CANDIDATES).min(SOURCE_SYMBOLS_MAX);
-    let cost = |cut: &Cut| {
-        let symbols = policy.expected_symbols(cut.source_symbols, rounds, loss);
-        symbols * (cut.symbol_len + PACKET_OVERHEAD) as f32
-    };
     let mut best = Cut::of(block_len, least);
-    let mut best_cost = cost(&best);
+    let mut best_cost = flights.cost_of(best, mtu);
     for source_symbols in least + 1..=most {
         let cut = Cut::of(block_len, source_symbols);
         if usize::from(cut.source_symbols) != source_symbols {
             continue;
         }
-        let cut_cost = cost(&cut);
+        let cut_cost = flights.cost_of(cut, mtu);
         // A hair is no reason for more packets.
         if cut_cost < best_cost * 0.999 {
             (best, best_cost) = (cut, cut_cost);
@@ -153,6 +180,7 @@ struct Key {
     block_len: u32,
     mtu: u16,
     rounds: u16,
+    ride: bool,
     forced: Option<u8>,
     /// Loss to about an eighth of an octave.
     loss: u32,
@@ -160,27 +188,23 @@ struct Key {
 }
 
 impl SplitCache {
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "the arguments of single_block and the miss target, as one key"
-    )]
+    /// `miss` is the target of the policy.
     pub(crate) fn single_block(
         &mut self,
         block_len: usize,
         mtu: usize,
         forced: Option<u8>,
-        policy: &dyn Policy,
-        rounds: u16,
-        loss: f32,
+        flights: Flights<'_>,
         miss: f32,
     ) -> Option<Cut> {
         // The exponent and three bits of the fraction.
-        let loss_step = loss.to_bits() >> 20;
+        let loss_step = flights.loss.to_bits() >> 20;
         let key = Key {
             block_len: block_len as u32,
             mtu: mtu as u16,
             // From some on, one more makes no difference, and their number follows every sample of the delay.
-            rounds: rounds.min(16),
+            rounds: flights.rounds.min(16),
+            ride: flights.ride,
             forced,
             loss: loss_step,
             miss: miss.to_bits(),
@@ -188,7 +212,7 @@ impl SplitCache {
         if let Some((_, cut)) = self.last.filter(|(last, _)| *last == key) {
             return Some(cut);
         }
-        let cut = single_block(block_len, mtu, forced, policy, rounds, loss)?;
+        let cut = single_block(block_len, mtu, forced, flights)?;
         self.last = Some((key, cut));
         Some(cut)
     }
@@ -215,18 +239,40 @@ mod tests {
 
     #[test]
     fn one_repair_symbol_makes_small_symbols_worth_their_headers() {
-        let cut = single_block(2051, 1472, None, &Doubling, 1, 0.02).unwrap();
-        let cost = |k: usize| (k + 1) * (2051usize.div_ceil(k) + PACKET_OVERHEAD);
+        let cut = single_block(2051, 1472, None, flights(1, false)).unwrap();
+        let cost = |k: usize| (k + 1) * (2051usize.div_ceil(k) + PACKET_OVERHEAD + PACKET_WORTH);
         let best = (2..=14).min_by_key(|&k| cost(k)).unwrap();
         assert_eq!(usize::from(cut.source_symbols), best);
         assert!(usize::from(cut.source_symbols) * cut.symbol_len >= 2051);
+    }
+
+    fn flights(rounds: u16, ride: bool) -> Flights<'static> {
+        Flights {
+            policy: &Doubling,
+            rounds,
+            loss: 0.02,
+            ride,
+        }
+    }
+
+    /// (By bytes alone, 500 were cut into four.)
+    #[test]
+    fn a_small_message_is_not_cut_to_save_few_bytes() {
+        let symbols = |len, ride| {
+            let cut = single_block(len, 1472, None, flights(1, ride)).unwrap();
+            cut.source_symbols
+        };
+        for ride in [false, true] {
+            let cut = [60, 200, 500, 1400].map(|len| symbols(len, ride));
+            assert_eq!(cut, [1, 1, 2, 3]);
+        }
     }
 
     #[test]
     fn every_length_fits_its_cut() {
         for len in 1..5000 {
             for forced in [None, Some(1), Some(4), Some(64)] {
-                let cut = single_block(len, 1200, forced, &Doubling, 2, 0.01).unwrap();
+                let cut = single_block(len, 1200, forced, flights(2, false)).unwrap();
                 let k = usize::from(cut.source_symbols);
                 assert!(
                     k * cut.symbol_len >= len && (k - 1) * cut.symbol_len < len,
@@ -236,14 +282,7 @@ mod tests {
             }
         }
         assert_eq!(
-            single_block(
-                64 * symbol_len_max(1200) + 1,
-                1200,
-                None,
-                &Doubling,
-                2,
-                0.01
-            ),
+            single_block(64 * symbol_len_max(1200) + 1, 1200, None, flights(2, false)),
             None
         );
     }

@@ -10,7 +10,9 @@ use super::rounds::draw;
 use super::send::{check, entry_of};
 use super::{SendError, Session, Shared, State};
 use crate::limits::{MTU_MIN, SOURCE_SYMBOLS_MAX, WHOLE_MAX};
-use crate::message::{Block, Body, Cut, Fate, OutgoingMessage, PACKET_OVERHEAD, cut_evenly};
+use crate::message::{
+    Block, Body, Cut, Fate, Flights, OutgoingMessage, PACKET_OVERHEAD, cut_evenly,
+};
 use crate::pool::Pool;
 use crate::schedule::{Item, NO_DEADLINE};
 use crate::stream::{Delivery, Forecast, MessageId, OutgoingStream, SendOptions, StreamId};
@@ -239,9 +241,15 @@ impl Session {
             Some(time_left) => self.path.rounds_within(time_left, self.clock_margin(now)),
             None => u16::MAX,
         };
-        let loss = self.path.loss.upper_bound();
         let miss = options.miss_target();
-        let policy = shared.config.policies.policy(miss);
+        let slack = time_left.filter(|_| rounds == 1 && shared.config.thin_streams.bundling);
+        let slack = slack.map(|time_left| self.path.slack(time_left, self.clock_margin(now)));
+        let flights = Flights {
+            policy: shared.config.policies.policy(miss),
+            rounds: rounds.max(1),
+            loss: self.path.loss.upper_bound(),
+            ride: slack.is_some_and(|slack| self.traffic.rides.followers(slack) > 0),
+        };
         // Without a deadline there is no redundancy, and where too much waits the less of it the better: the fewest symbols are the cheapest.
         let waits = self.traffic.schedule.bytes_before(true) > 0;
         let is_cheapest = time_left.is_none() || waits && self.is_budget_short(now, options);
@@ -251,9 +259,7 @@ impl Session {
             block_len,
             self.path.mtu.current(),
             forced,
-            policy,
-            rounds.max(1),
-            loss,
+            flights,
             miss,
         )?;
         Some(Plan { cut, rounds })

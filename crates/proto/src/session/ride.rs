@@ -57,6 +57,13 @@ impl Rides {
         Some(Duration::from_micros(longest.into())).filter(|longest| *longest < GAP_MAX)
     }
 
+    /// How many messages are expected to leave within `slack`.
+    pub(super) fn followers(&self, slack: Duration) -> u16 {
+        let followers = |after| nanos(slack) / nanos(after).max(1);
+        let followers = self.next_after().map_or(0, followers);
+        followers.min(u64::from(u16::MAX)) as u16
+    }
+
     /// A block waits.
     pub(super) fn on_waits(&mut self, number: u64) {
         if !self.waiting.contains(&number) {
@@ -85,8 +92,7 @@ impl Session {
         let is_small = block.symbols.symbol_len() <= self.path.mtu.current() / 2;
         let is_redundant = symbols > u16::from(block.symbols.deficit());
         let next_after = self.traffic.rides.next_after()?;
-        let followers = nanos(slack) / nanos(next_after).max(1);
-        let symbols = followers.min(u64::from(u16::MAX)) as u16;
+        let symbols = self.traffic.rides.followers(slack);
         (is_followed && is_small && is_redundant && symbols > 0).then(|| Ride {
             symbols,
             within: next_after + next_after / 4,
