@@ -48,7 +48,8 @@ pub struct ThinStreams {
     pub linear_timeouts: bool,
     /// While fewer than four packets are on their way one later acknowledgement shows a loss.
     pub one_later_ack: bool,
-    /// What is small and not acknowledged is copied into spare room of packets that leave anyway.
+    /// What is small and not acknowledged is copied into spare room of packets that leave anyway; symbols that are only needed if others are lost wait for these, as far as
+    /// the deadline leaves time.
     pub bundling: bool,
     /// Bytes of copies in one packet, at most.
     pub bundle_bytes_max: u16,
