@@ -248,7 +248,7 @@ impl Session {
             policy: shared.config.policies.policy(miss),
             rounds: rounds.max(1),
             loss: self.path.loss.upper_bound(),
-            ride: slack.is_some_and(|slack| self.traffic.rides.followers(slack) > 0),
+            ride: slack.is_some_and(|slack| self.would_ride(slack)),
         };
         // Without a deadline there is no redundancy, and where too much waits the less of it the better: the fewest symbols are the cheapest.
         let waits = self.traffic.schedule.bytes_before(true) > 0;

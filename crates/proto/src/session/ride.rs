@@ -58,7 +58,7 @@ impl Rides {
     }
 
     /// How many messages are expected to leave within `slack`.
-    pub(super) fn followers(&self, slack: Duration) -> u16 {
+    fn followers(&self, slack: Duration) -> u16 {
         let followers = |after| nanos(slack) / nanos(after).max(1);
         let followers = self.next_after().map_or(0, followers);
         followers.min(u64::from(u16::MAX)) as u16
@@ -92,12 +92,23 @@ impl Session {
         let is_small = block.symbols.symbol_len() <= self.path.mtu.current() / 2;
         let is_redundant = symbols > u16::from(block.symbols.deficit());
         let next_after = self.traffic.rides.next_after()?;
+        let slack = self.slack_of_rides(slack);
         let symbols = self.traffic.rides.followers(slack);
         (is_followed && is_small && is_redundant && symbols > 0).then(|| Ride {
             symbols,
             within: next_after + next_after / 4,
             until: now + slack,
         })
+    }
+
+    /// The same for what rides: no timer is late for the messages that take it along.
+    fn slack_of_rides(&self, slack: Duration) -> Duration {
+        slack + self.path.timer_lag.most()
+    }
+
+    /// Whether redundant symbols in an only flight would wait for packets that leave anyway, if they may leave within `slack`.
+    pub(super) fn would_ride(&self, slack: Duration) -> bool {
+        self.traffic.rides.followers(self.slack_of_rides(slack)) > 0
     }
 
     /// Takes what waits for a packet that leaves anyway along, the oldest first.
