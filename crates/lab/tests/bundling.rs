@@ -7,7 +7,7 @@ use std::time::Duration;
 use punctual_lab::channel::LossModel;
 use punctual_lab::simulate::{SimulateOptions, simulate};
 use punctual_policy::PolicyKind;
-use punctual_proto::{Delivery, EndpointConfig, SendOptions, StreamConfig};
+use punctual_proto::{Delivery, EndpointConfig, MessageId, Outcome, SendOptions, StreamConfig};
 use support::{Duo, client_config, ms, path, server_config};
 
 /// A regression: a round waited for the answers to copies that left after it, and the next began too late for the deadline: 1.1 and 0.8 % of messages of 500 bytes, every 33 ms,
@@ -103,21 +103,26 @@ fn redundancy_that_has_time_rides_in_the_next_packet() {
     assert!(packets * 10 < count * 11, "{packets} for {count}");
 }
 
-/// Goal: it waits for no packet that does not come.   Method: the last of a row of messages, each of which has a copy, and nothing after it.
+/// Goal: it waits for no packet that does not come.   Method: the last of each row of messages, after which none comes.
 #[test]
 fn redundancy_that_nothing_takes_along_leaves_by_itself() {
-    let lossy = path(ms(60), |channel| channel.loss = LossModel::Uniform(0.02));
+    let lossy = path(ms(60), |channel| channel.loss = LossModel::Uniform(0.1));
     let mut duo = Duo::connect(1, &lossy);
     let input = duo.open(StreamConfig::new(Delivery::Reliable));
     let within = SendOptions::within(ms(85));
-    let rows = 300;
-    for _ in 0..rows {
-        for _ in 0..20 {
+    let mut last = Vec::new();
+    for _ in 0..1000 {
+        for _ in 0..7 {
             duo.send_on(input, &[1; 60], within);
             duo.run(ms(16));
         }
+        last.push(duo.send_on(input, &[1; 60], within));
         duo.run(ms(300));
     }
-    let stats = duo.stream_stats(input);
-    assert!(stats.promised - stats.kept <= 12, "{stats:?}");
+    let is_late = |(message, outcome): &&(MessageId, Outcome)| {
+        last.contains(message) && !matches!(outcome, Outcome::OnTime { .. })
+    };
+    let late = duo.outcomes.iter().filter(is_late).count();
+    // A tenth of them would be.
+    assert!(late <= 6, "{late} of {}", last.len());
 }

@@ -200,9 +200,16 @@ fn who_moves_often_is_found_as_soon() {
 }
 
 /// A regression: answers that had waited in the socket of a process that stood still were round trips as long as the stop: for up to twenty seconds no message
-/// had time for a second round, and was sent four times instead.
+/// had time for a second round, and was sent four times instead. So it is where the peer stands still.
 #[test]
 fn a_process_that_stood_still_knows_its_round_trip() {
+    for stops_server in [false, true] {
+        stand_still(stops_server);
+    }
+}
+
+/// The client sends sixty messages a second, and one side stands still for three seconds. Its round trip is known soon after.
+fn stand_still(stops_server: bool) {
     const STOPS_US: std::ops::Range<u64> = 2_000_000..5_000_000;
     let mut server = Endpoint::new(server_config(), [9; 32]);
     let mut client = Endpoint::new(client_config(), [1; 32]);
@@ -218,10 +225,11 @@ fn a_process_that_stood_still_knows_its_round_trip() {
     let mut on_way: BTreeMap<(u64, u64), (bool, Vec<u8>)> = BTreeMap::new();
     let (mut sent, mut buffer) = (0, [0; 2048]);
     for us in (0..5_500_000).step_by(250) {
-        let (now, is_stopped) = (at(us), STOPS_US.contains(&us));
+        let now = at(us);
+        let is_stopped = |is_server| is_server == stops_server && STOPS_US.contains(&us);
         // What comes for a process that stands still waits.
         let due: Vec<_> = (on_way.range(..=(us, u64::MAX)))
-            .filter(|(_, (to_server, _))| *to_server || !is_stopped)
+            .filter(|(_, (to_server, _))| !is_stopped(*to_server))
             .map(|(key, _)| *key)
             .collect();
         for key in due {
@@ -232,7 +240,7 @@ fn a_process_that_stood_still_knows_its_round_trip() {
             }
         }
         for (endpoint, is_server) in [(&mut server, true), (&mut client, false)] {
-            if is_stopped && !is_server {
+            if is_stopped(is_server) {
                 continue;
             }
             endpoint.handle_timeout(now);
@@ -243,7 +251,7 @@ fn a_process_that_stood_still_knows_its_round_trip() {
                 on_way.insert((us + 30_000, sent), (!is_server, datagram));
             }
         }
-        if us % 16_000 == 0 && !is_stopped {
+        if us % 16_000 == 0 && !is_stopped(false) {
             let options = SendOptions::within(ms(150));
             let _ = client.send(now, session, StreamId::DEFAULT, &[3; 800], options);
         }
@@ -252,4 +260,5 @@ fn a_process_that_stood_still_knows_its_round_trip() {
         .path_report(at(5_500_000), session)
         .expect("it is there");
     assert!(report.round_time < ms(100), "{report:?}");
+    assert!(report.rtt < ms(65), "{report:?}");
 }

@@ -36,7 +36,7 @@ impl Session {
         let mut numbers = core::mem::take(shared.named);
         let named = self.newly_named(ack, &mut numbers);
         let mut stamps = self.take_stamps(now, number, ack, &named);
-        let typical = self.typical(&numbers, &stamps);
+        let typical = self.typical(now, &numbers, &stamps);
         self.take_timestamps(now, ack, typical, shared.experience.resumed_at, &mut stamps);
         self.largest_acked = self.largest_acked.max(Some(largest));
         self.received.on_acknowledged(&ack.ranges);

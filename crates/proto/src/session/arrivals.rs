@@ -160,12 +160,20 @@ impl Session {
     /// When a packet left that speaks for all that an acknowledgement is the first to name, if they came with the largest: each is as likely. Where the peer gathers
     /// what arrives, the newest has waited least for its answer. (To a loop of 16 ms a round trip of 38 ms was thought to be 27, and 17 packets a second
     /// were taken for lost that were not.)
-    pub(super) fn typical(&self, numbers: &[u64], stamps: &Stamps) -> Option<Instant> {
+    pub(super) fn typical(
+        &self,
+        now: Instant,
+        numbers: &[u64],
+        stamps: &Stamps,
+    ) -> Option<Instant> {
         let overtaken = numbers.partition_point(|number| *number < stamps.overtaken_below);
         let newer = numbers.get(overtaken..).filter(|_| stamps.is_next)?;
         let index = draw(*newer.last()?) as usize % newer.len();
         let packet = self.sent.get(newer[index])?;
-        let is_of_use = packet.state != PacketState::Settled && packet.sent_at >= self.path.began;
+        // What was taken for lost tells of answers that come late, but not of a peer that has stood still.
+        let is_recent = packet.state == PacketState::Outstanding
+            || now.since(packet.sent_at) < self.path.round_time() * 2;
+        let is_of_use = is_recent && packet.sent_at >= self.path.began;
         is_of_use.then_some(packet.sent_at)
     }
 

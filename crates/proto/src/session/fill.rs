@@ -1,5 +1,5 @@
-//! Fills a packet with symbols: the schedule's, in its order, and into what room is left copies of small messages that are not
-//! acknowledged yet. One symbol of each block, so that a lost packet costs a block one symbol.
+//! Fills a packet with symbols: the schedule's, in its order, and into what room is left redundancy that has waited for it (`ride.rs`) and copies of small messages that are
+//! not acknowledged yet (`bundling.rs`). One symbol of each block, so that a lost packet costs a block one symbol.
 
 use core::time::Duration;
 
@@ -19,6 +19,7 @@ use crate::wire::{
 const HELD: Duration = Duration::from_millis(3);
 /// Room that is not worth looking for something that fits it.
 const SMALL: usize = 8;
+
 /// What goes into one packet.
 pub(super) struct Picks {
     symbols: [SymbolRef; SYMBOLS_PER_PACKET_MAX],
@@ -288,7 +289,7 @@ impl Session {
             block.symbols.symbol_len(),
             block.flight.to_send == 1,
         );
-        let may_send_at = block.flight.may_send_at();
+        let (may_send_at, rides) = (block.flight.may_send_at(), block.flight.waits_for_ride());
         let has_another_place = block.flight.to_send == block.flight.redundant + 1;
         if is_last || has_another_place {
             self.take_off_schedule(number);
@@ -304,15 +305,23 @@ impl Session {
             .outbox
             .block(number)
             .map(|block| self.round_end(now, block.flight.backoff, block.flight.patience));
+        if rides {
+            self.wait_for_copy(now, number, draft.number);
+        }
         if let Some(block) = self.traffic.outbox.block_mut(number) {
-            block.flight.round_ends = round_ends;
-            block.flight.last_packet = draft.number;
+            if !rides {
+                block.flight.round_ends = round_ends;
+                block.flight.last_packet = draft.number;
+            }
             let pauses = block.flight.pause(now, self.path.timer_lag.before_end());
             if block.flight.waits_for_ride() {
                 self.traffic.rides.on_waits(number);
             }
             if block.sent == 1 {
-                self.traffic.rides.on_begun(now);
+                // One that fills its packet takes nothing along.
+                if block.symbols.symbol_len() <= self.path.mtu.current() / 2 {
+                    self.traffic.rides.on_begun(now);
+                }
                 if block.symbols.source_symbols == 1 {
                     self.traffic.recent.push(number);
                 }

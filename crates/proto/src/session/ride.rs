@@ -101,9 +101,14 @@ impl Session {
         })
     }
 
-    /// The same for what rides: no timer is late for the messages that take it along.
+    /// The same for what rides in a loop, whose messages leave when they are sent, whenever its timers are seen to. (By itself it may leave that much too late, when no message follows for
+    /// once.)
     fn slack_of_rides(&self, slack: Duration) -> Duration {
-        slack + self.path.timer_lag.most()
+        if self.path.timer_lag.before_end().is_zero() {
+            slack
+        } else {
+            slack + self.path.timer_lag.most()
+        }
     }
 
     /// Whether redundant symbols in an only flight would wait for packets that leave anyway, if they may leave within `slack`.
@@ -129,9 +134,6 @@ impl Session {
             let is_other = block.last_packet != draft.number;
             if block.flight.waits_for_ride() && is_other && room.holds(picks, block) {
                 self.pick(now, number, draft, picks);
-                if let Some(block) = self.traffic.outbox.block_mut(number) {
-                    block.bundled = block.bundled.saturating_add(1);
-                }
             }
         }
     }
