@@ -7,7 +7,9 @@ use std::time::Duration;
 use punctual_lab::channel::LossModel;
 use punctual_lab::simulate::{SimulateOptions, simulate};
 use punctual_policy::PolicyKind;
-use punctual_proto::{Delivery, EndpointConfig, MessageId, Outcome, SendOptions, StreamConfig};
+use punctual_proto::{
+    Delivery, EndpointConfig, MessageId, Outcome, SendOptions, StreamConfig, StreamId,
+};
 use support::{Duo, client_config, ms, path, server_config};
 
 /// A regression: a round waited for the answers to copies that left after it, and the next began too late for the deadline: 1.1 and 0.8 % of messages of 500 bytes, every 33 ms,
@@ -42,26 +44,37 @@ fn copies_take_no_round_away() {
     }
 }
 
+const FRAME: Duration = Duration::from_micros(16_667);
+
+/// A game in a loop of 60 frames a second, its server's of 30, over 60 ms with so much loss, and the stream of its inputs.
+fn play_in_loops(seed: u64, loss: f64, bundling: bool) -> (Duo, StreamId) {
+    let network = path(ms(60), |channel| {
+        channel.loss = LossModel::Uniform(loss);
+        channel.jitter = ms(3);
+    });
+    let polled = |mut config: EndpointConfig| {
+        config.is_polled = true;
+        config.thin_streams.bundling = bundling;
+        config
+    };
+    let (server, client) = (polled(server_config()), polled(client_config()));
+    let mut duo = Duo::connect_with(seed, &network, server, client);
+    duo.world.set_frame(duo.client, FRAME, ms(5));
+    duo.world.set_frame(duo.server, FRAME * 2, Duration::ZERO);
+    let input = duo.open(StreamConfig::new(Delivery::Reliable));
+    (duo, input)
+}
+
 /// A regression: what was taken for lost because its answer was late told nothing of how late answers are, once that had come. Of two packets that a loop
 /// of 33 ms answers for at once, the first was taken for lost for ever: 90 packets a second for 60, where nothing is lost.
 #[test]
 fn answers_that_come_late_are_waited_for() {
     // Copies would be answered for later, and so hide it.
-    let polled = |mut config: EndpointConfig| {
-        config.is_polled = true;
-        config.thin_streams.bundling = false;
-        config
-    };
-    let clean = path(ms(60), |channel| channel.jitter = ms(3));
-    let mut duo = Duo::connect_with(1, &clean, polled(server_config()), polled(client_config()));
-    let (frame, tick) = (Duration::from_micros(16_667), Duration::from_micros(33_333));
-    duo.world.set_frame(duo.client, frame, ms(5));
-    duo.world.set_frame(duo.server, tick, Duration::ZERO);
-    let input = duo.open(StreamConfig::new(Delivery::Reliable));
+    let (mut duo, input) = play_in_loops(1, 0.0, false);
     let before = duo.stats().packets_sent;
     for _ in 0..3600 {
         duo.send_on(input, &[1; 60], SendOptions::within(ms(110)));
-        duo.run(frame);
+        duo.run(FRAME);
     }
     let sent = duo.stats().packets_sent - before;
     assert!(sent < 3700, "{sent} packets for 3600 messages");
@@ -72,26 +85,13 @@ fn answers_that_come_late_are_waited_for() {
 /// Method: inputs in a loop of 60 frames a second to one of 30, which leaves no second round.
 #[test]
 fn redundancy_that_has_time_rides_in_the_next_packet() {
-    let polled = |config| EndpointConfig {
-        is_polled: true,
-        ..config
-    };
-    let (frame, tick) = (Duration::from_micros(16_667), Duration::from_micros(33_333));
-    let lossy = path(ms(60), |channel| {
-        channel.loss = LossModel::Uniform(0.02);
-        channel.jitter = ms(3);
-    });
     let (mut late, mut count, mut packets) = (0, 0, 0);
     for seed in 1..=6 {
-        let (server, client) = (polled(server_config()), polled(client_config()));
-        let mut duo = Duo::connect_with(seed, &lossy, server, client);
-        duo.world.set_frame(duo.client, frame, ms(5));
-        duo.world.set_frame(duo.server, tick, Duration::ZERO);
-        let input = duo.open(StreamConfig::new(Delivery::Reliable));
+        let (mut duo, input) = play_in_loops(seed, 0.02, true);
         let before = duo.stats().packets_sent;
         for _ in 0..3600 {
             duo.send_on(input, &[1; 60], SendOptions::within(ms(150)));
-            duo.run(frame);
+            duo.run(FRAME);
         }
         packets += duo.stats().packets_sent - before;
         duo.run(ms(2000));

@@ -236,6 +236,13 @@ impl Burst {
         .all_arrive(symbols)
     }
 
+    /// Probability that a symbol is lost that leaves so long after one that was, if another is with probability `loss`.
+    #[must_use]
+    pub fn lost_after_loss(&self, loss: f64, apart: Duration) -> f64 {
+        let again = f64::from(self.correlation).clamp(0.0, 1.0) * kept(self.lasts, apart);
+        loss + again * (1.0 - loss)
+    }
+
     /// Whether it makes a difference to what is best to send.
     pub(crate) fn is_notable(&self) -> bool {
         self.correlation > NOTABLE
@@ -249,6 +256,14 @@ impl Burst {
         let lost_when_good = (loss - bad) / (1.0 - bad).max(f64::MIN_POSITIVE);
         (bad, lost_when_good)
     }
+}
+
+/// What is left after this time of the influence of a moment, where 1/e is after it `lasts`.
+pub(crate) fn kept(lasts: Duration, time: Duration) -> f64 {
+    if time.is_zero() {
+        return 1.0;
+    }
+    libm::exp(-time.as_secs_f64() / lasts.as_secs_f64().max(1e-6))
 }
 
 /// Probability that in a silence only the answers are missing: where they are with probability `missing`, and all symbols lost with

@@ -9,6 +9,7 @@ use core::time::Duration;
 
 use crate::Burst;
 use crate::limits::SOURCE_SYMBOLS_MAX;
+use crate::situation;
 
 /// Lengths of a burst after which fates do not depend on each other. Three would do (e^-3) if the length were known; but packets that far apart only
 /// show that it is less, and being in time is what counts, not being early.
@@ -198,11 +199,7 @@ impl Moments {
 
     /// What is left of a moment's influence after this time.
     fn kept(&self, time: Duration) -> f64 {
-        if time.is_zero() {
-            return 1.0;
-        }
-        let lasts = self.lasts.as_secs_f64().max(1e-6);
-        libm::exp(-time.as_secs_f64() / lasts)
+        situation::kept(self.lasts, time)
     }
 }
 

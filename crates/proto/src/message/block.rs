@@ -111,7 +111,7 @@ impl Block {
     /// When this block wants attention next. A round does not end before its flight has left.
     pub(crate) fn due(&self) -> Option<Instant> {
         earliest(
-            self.flight.resumes_at.or(self.flight.round_ends),
+            self.flight.pauses.resumes_at.or(self.flight.round_ends),
             self.drop_at,
         )
     }

@@ -15,6 +15,35 @@ pub(crate) struct Ride {
     pub(crate) until: Instant,
 }
 
+/// When the symbols of a flight leave that do not leave with the one before.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Pauses {
+    /// Symbols that leave before it pauses, and how many of them are still to leave.
+    together: u16,
+    until_pause: u16,
+    /// How long it pauses.
+    spacing: Duration,
+    /// What is redundant waits for packets that leave anyway.
+    ride: Option<Ride>,
+    /// When the next symbol leaves, if it pauses.
+    pub(crate) resumes_at: Option<Instant>,
+    /// Before then the next one was not meant to leave.
+    not_before: Instant,
+}
+
+impl Pauses {
+    /// After each `together` of `spacing`; or those of `ride` as they find packets.
+    pub(crate) fn new(together: u16, spacing: Duration, ride: Option<Ride>) -> Self {
+        Self {
+            together,
+            until_pause: together,
+            spacing,
+            ride,
+            ..Self::default()
+        }
+    }
+}
+
 /// Where the current flight of a block stands.
 #[derive(Default)]
 pub(crate) struct Flight {
@@ -33,15 +62,7 @@ pub(crate) struct Flight {
     pub(crate) round_ends: Option<Instant>,
     /// How long its round waits for answers; zero stands for the path's round time.
     pub(crate) patience: Duration,
-    /// Symbols that leave before it pauses, and how many of them are still to leave.
-    pub(crate) together: u16,
-    pub(crate) until_pause: u16,
-    pub(crate) ride: Option<Ride>,
-    /// How long it pauses, and when the next one may leave.
-    pub(crate) spacing: Duration,
-    pub(crate) resumes_at: Option<Instant>,
-    /// Before then the next one was not meant to leave.
-    not_before: Instant,
+    pub(crate) pauses: Pauses,
     /// It is waited out that the path carries nothing: whatever of it is lost meanwhile ends no round, until something is answered for.
     pub(crate) waits_out: bool,
     /// Doublings of the round time, after the deadline.
@@ -71,17 +92,18 @@ impl Flight {
 
     /// When its next symbol may leave.
     pub(crate) fn may_send_at(&self) -> Instant {
-        self.began.max(self.not_before)
+        self.began.max(self.pauses.not_before)
     }
 
     /// Whether its next symbol waits for a packet that leaves anyway.
     pub(crate) fn waits_for_ride(&self) -> bool {
-        self.resumes_at.is_some() && self.next_rides().is_some()
+        self.pauses.resumes_at.is_some() && self.next_rides().is_some()
     }
 
     fn next_rides(&self) -> Option<Ride> {
         let may_ride = self.to_send > 0 && self.is_next_redundant();
-        self.ride
+        self.pauses
+            .ride
             .filter(|ride| may_ride && self.to_send <= ride.symbols)
     }
 
@@ -93,26 +115,26 @@ impl Flight {
 
     /// A symbol leaves now. `true` when the rest of the flight has to wait. What the host's timers made it late by, up to `lag`, the next one is not.
     pub(crate) fn pause(&mut self, now: Instant, lag: Duration) -> bool {
-        self.until_pause = self.until_pause.saturating_sub(1);
-        let is_due = self.until_pause == 0;
+        self.pauses.until_pause = self.pauses.until_pause.saturating_sub(1);
+        let is_due = self.pauses.until_pause == 0;
         if is_due {
-            self.until_pause = self.together;
+            self.pauses.until_pause = self.pauses.together;
         }
         if let Some(until) = self.rides_until(now) {
             let waits = until > now;
-            (self.resumes_at, self.not_before) = (waits.then_some(until), until);
+            (self.pauses.resumes_at, self.pauses.not_before) = (waits.then_some(until), until);
             return waits;
         }
-        let is_apart = is_due && self.to_send > 0 && self.spacing > Duration::ZERO;
+        let is_apart = is_due && self.to_send > 0 && self.pauses.spacing > Duration::ZERO;
         let meant_at = self.may_send_at().max(now - lag);
         let next = if is_apart {
-            meant_at + self.spacing
+            meant_at + self.pauses.spacing
         } else {
             now
         };
         let pauses = next > now;
-        self.resumes_at = pauses.then_some(next);
-        self.not_before = next;
+        self.pauses.resumes_at = pauses.then_some(next);
+        self.pauses.not_before = next;
         pauses
     }
 }
@@ -142,24 +164,23 @@ mod tests {
     #[test]
     fn as_many_ride_as_messages_follow_and_leave_by_themselves_in_time() {
         let at = |ms: u64| Instant::from_micros(1_000_000 + ms * 1000);
+        let ride = Ride {
+            symbols: 2,
+            within: Duration::from_millis(20),
+            until: at(30),
+        };
         let mut flight = Flight {
             to_send: 5,
             redundant: 4,
-            together: 1,
-            until_pause: 1,
             began: at(0),
-            ride: Some(Ride {
-                symbols: 2,
-                within: Duration::from_millis(20),
-                until: at(30),
-            }),
+            pauses: Pauses::new(1, Duration::ZERO, Some(ride)),
             ..Flight::default()
         };
         let mut leave = |now: u64| {
             flight.to_send -= 1;
             let pauses = flight.pause(at(now), Duration::ZERO);
             assert_eq!(pauses, flight.waits_for_ride());
-            flight.resumes_at
+            flight.pauses.resumes_at
         };
         let left_at = [leave(0), leave(0), leave(0), leave(16), leave(30)];
         assert_eq!(left_at, [None, None, Some(at(20)), Some(at(30)), None]);

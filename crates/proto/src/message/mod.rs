@@ -13,11 +13,12 @@ mod symbols;
 pub(crate) use assembly::{Assemblies, Head};
 pub(crate) use block::{Block, Silence};
 use chances::Chances;
-pub(crate) use flight::Ride;
+pub(crate) use flight::{Pauses, Ride};
 pub(crate) use inbox::{Inbox, Ready, Taken};
 pub use large::SharedContent;
 pub(crate) use large::{Large, PART_MIN, Source};
 pub(crate) use outbox::{Body, Course, Fate, Outbox, OutgoingMessage, Urgency};
 pub(crate) use split::{
-    AROUND_SYMBOL, Cut, Flights, PACKET_OVERHEAD, SplitCache, cut_evenly, symbol_len_max,
+    AROUND_SYMBOL, Cut, Flights, PACKET_OVERHEAD, SplitCache, cut_evenly, leaves_room,
+    symbol_len_max,
 };

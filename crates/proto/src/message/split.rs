@@ -8,6 +8,11 @@ use crate::wire::{HEADER_LEN_MAX, SYMBOL_HEADER, TAG_LEN};
 /// Candidates above the least possible k: beyond it, headers outweigh what finer repair symbols save, at any loss.
 const CANDIDATES: usize = 12;
 
+/// Whether a symbol leaves room for another in a packet of `mtu` bytes: it takes something along, and something takes it along.
+pub(crate) const fn leaves_room(symbol_len: usize, mtu: usize) -> bool {
+    symbol_len <= mtu / 2
+}
+
 /// What a packet is worth besides its bytes, in bytes. (Ethernet spends 38 on a frame; a radio's preamble and answer, or two system calls, take as long as hundreds. By bytes alone 500 of them
 /// were four packets and more where only one round fits, to save a tenth.)
 const PACKET_WORTH: usize = 100;
@@ -19,7 +24,7 @@ pub(crate) struct Flights<'a> {
     /// 1 or more.
     pub(crate) rounds: u16,
     pub(crate) loss: f32,
-    /// Redundant symbols leave in packets that leave anyway, if they are no longer than half of one.
+    /// Redundant symbols leave in packets that leave anyway, if they leave room in one.
     pub(crate) ride: bool,
 }
 
@@ -31,7 +36,7 @@ impl Flights<'_> {
             .expected_symbols(cut.source_symbols, self.rounds, self.loss);
         let of_packet = (cut.symbol_len + PACKET_OVERHEAD + PACKET_WORTH) as f32;
         let needed = f32::from(cut.source_symbols);
-        let rides = self.ride && cut.symbol_len <= mtu / 2;
+        let rides = self.ride && leaves_room(cut.symbol_len, mtu);
         let of_redundant = if rides {
             (cut.symbol_len + SYMBOL_HEADER) as f32
         } else {

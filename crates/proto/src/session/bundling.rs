@@ -3,11 +3,15 @@
 
 use core::time::Duration;
 
-use super::fill::Picks;
+use punctual_policy::{Action, Situation};
+
+use super::Session;
+use super::fill::{Picks, Room};
 use super::output::Draft;
-use super::{Session, Shared};
+use crate::endpoint::ThinStreams;
+use crate::limits::TIMER_GRANULARITY;
 use crate::message::{Block, OutgoingMessage};
-use crate::recovery::{PacketState, SymbolRef};
+use crate::recovery::SymbolRef;
 use crate::time::Instant;
 
 /// Copies of a small message that travel in spare room. With two, a message is late only when three packets in a row are lost.
@@ -17,7 +21,7 @@ const MUCH_LESS: f64 = 0.25;
 /// Small blocks that are remembered as candidates for spare room.
 const RECENT_MAX: usize = 8;
 
-/// The newest blocks of one symbol that were sent.
+/// The newest blocks that may go into spare room.
 pub(super) struct Recent([u64; RECENT_MAX]);
 
 impl Default for Recent {
@@ -27,13 +31,16 @@ impl Default for Recent {
 }
 
 impl Recent {
+    /// Once each.
     pub(super) fn push(&mut self, number: u64) {
-        self.0.copy_within(1.., 0);
-        self.0[RECENT_MAX - 1] = number;
+        if !self.0.contains(&number) {
+            self.0.copy_within(1.., 0);
+            self.0[RECENT_MAX - 1] = number;
+        }
     }
 
-    fn newest_first(&self) -> impl Iterator<Item = u64> + use<> {
-        self.0.into_iter().rev()
+    pub(super) fn oldest_first(&self) -> impl DoubleEndedIterator<Item = u64> + use<> {
+        self.0.into_iter()
     }
 }
 
@@ -43,16 +50,15 @@ impl Session {
         &mut self,
         now: Instant,
         draft: &Draft,
-        room: usize,
+        room: Room,
         picks: &mut Picks,
-        shared: &Shared<'_>,
+        thin_streams: ThinStreams,
     ) {
-        let thin_streams = shared.config.thin_streams;
         if !thin_streams.bundling {
             return;
         }
         let mut left = usize::from(thin_streams.bundle_bytes_max);
-        for number in self.traffic.recent.newest_first() {
+        for number in self.traffic.recent.oldest_first().rev() {
             let Some(block) = self.traffic.outbox.block(number) else {
                 continue;
             };
@@ -61,7 +67,7 @@ impl Session {
                 && block.bundled < COPIES_MAX
                 && block.flight.to_send == 0
                 && len <= left
-                && picks.fits(len, room)
+                && room.holds(picks, block)
                 && self.is_bundled(block);
             if !is_wanted {
                 continue;
@@ -91,6 +97,17 @@ impl Session {
             .message(block.message)
             .is_some_and(OutgoingMessage::is_repaired)
             && block.unaccounted > 0
+    }
+
+    /// A symbol of a block's flight leaves in `packet`.
+    pub(super) fn wait_for_flight(&mut self, now: Instant, number: u64, packet: u64) {
+        let block = self.traffic.outbox.block(number);
+        let ends =
+            block.map(|block| self.round_end(now, block.flight.backoff, block.flight.patience));
+        if let Some(block) = self.traffic.outbox.block_mut(number) {
+            block.flight.round_ends = ends;
+            block.flight.last_packet = packet;
+        }
     }
 
     /// A copy of a block leaves in `packet`. Its round waits for the answer, if the deadline leaves as many rounds after that as after the answers to what left
@@ -141,38 +158,41 @@ impl Session {
         }
         let message = self.traffic.outbox.message(block.message);
         let deadline = message.and_then(|message| message.deadline);
-        let (loss, burst) = (self.path.level.mean(), self.burst(now, false));
-        let after_flight = block.flight.last_packet + 1;
+        let way = self.path.one_way_delay();
+        let is_in_time = |left_at| deadline.is_none_or(|deadline| left_at + way <= deadline);
+        let (loss, burst) = (f64::from(self.path.level.mean()), self.burst(now, false));
         let flight_left_at = self.sent.get(block.flight.last_packet);
         let mut before = flight_left_at.map_or(block.flight.began, |packet| packet.sent_at);
-        let mut fail = 1.0_f32;
-        let first = after_flight.max(self.sent.first_outstanding());
-        for packet in first
-            ..self
-                .sent
-                .next_number()
-                .min(block.last_packet.saturating_add(1))
+        let first = (block.flight.last_packet + 1).max(self.sent.first_outstanding());
+        let mut fail = 1.0;
+        for packet in
+            (first..=block.last_packet).filter(|packet| self.holds_symbol_of(*packet, number))
         {
-            let copy = self
+            let Some(copy) = self
                 .sent
                 .get(packet)
-                .filter(|sent| sent.state == PacketState::Outstanding);
-            let Some(copy) = copy.filter(|_| self.holds_symbol_of(packet, number)) else {
+                .filter(|copy| is_in_time(copy.sent_at))
+            else {
                 continue;
             };
-            let arrives = copy.sent_at + self.path.one_way_delay();
-            if deadline.is_some_and(|deadline| arrives > deadline) {
-                continue;
-            }
-            let apart = copy.sent_at.since(before).as_secs_f32();
-            let again =
-                burst.correlation * libm::expf(-apart / burst.lasts.as_secs_f32().max(1e-6));
-            let lost = loss + again * (1.0 - loss);
-            let unanswered = self.path.rtt.share_beyond(now.since(copy.sent_at)) as f32;
-            fail *= lost / (lost + (1.0 - lost) * unanswered).max(f32::MIN_POSITIVE);
+            let lost = burst.lost_after_loss(loss, copy.sent_at.since(before));
+            let unanswered = self.path.rtt.share_beyond(now.since(copy.sent_at));
+            fail *= lost / (lost + (1.0 - lost) * unanswered).max(f64::MIN_POSITIVE);
             before = copy.sent_at;
         }
-        let outage = self.path.rtt.unseen_outage() as f32;
-        (1.0 - fail).min(1.0 - outage)
+        (1.0 - fail).min(1.0 - self.path.rtt.unseen_outage()) as f32
+    }
+
+    /// Until when nothing is done about a block, where the policy leaves it to copies that are under way: they are looked for when something sent would still be in time.
+    pub(super) fn leaves_to_copies(situation: &Situation, action: &Action) -> Option<Duration> {
+        let timing = situation.timing;
+        let is_left = action.symbols == 0 && situation.comes_anyway > 0.0;
+        let looks_in_time = timing.slack > TIMER_GRANULARITY;
+        let wait = if looks_in_time {
+            timing.slack
+        } else {
+            timing.round_time
+        };
+        is_left.then_some(wait.min(timing.round_time))
     }
 }

@@ -6,7 +6,7 @@ use core::time::Duration;
 use super::output::Draft;
 use super::{Session, Shared};
 use crate::limits::{SYMBOLS_PER_PACKET_MAX, UDP_IP_HEADER};
-use crate::message::{AROUND_SYMBOL, Block, OutgoingMessage, Urgency, symbol_len_max};
+use crate::message::{AROUND_SYMBOL, Block, OutgoingMessage, Urgency, leaves_room, symbol_len_max};
 use crate::recovery::SymbolRef;
 use crate::schedule::{Entry, Item, NO_DEADLINE, Reach, UNIT};
 use crate::stream::{Delivery, Fairness};
@@ -59,7 +59,7 @@ impl Picks {
     }
 
     /// Whether a symbol of `len` bytes fits as the last one.
-    pub(super) const fn fits(&self, len: usize, room: usize) -> bool {
+    const fn fits(&self, len: usize, room: usize) -> bool {
         self.count < SYMBOLS_PER_PACKET_MAX && self.bytes + SYMBOL_HEADER + len <= room
     }
 
@@ -134,8 +134,7 @@ impl Session {
         self.pick_scheduled(now, draft, room, &mut picks, shared);
         if picks.count > 0 {
             self.pick_riders(now, draft, room, &mut picks);
-            let spare = room.path;
-            self.pick_copies(now, draft, spare, &mut picks, shared);
+            self.pick_copies(now, draft, room, &mut picks, shared.config.thin_streams);
         }
         for (position, &symbol) in picks.symbols[..picks.count].iter().enumerate() {
             self.write_symbol(symbol, position + 1 == picks.count, draft, writer);
@@ -300,39 +299,12 @@ impl Session {
             return;
         };
         picks.add(SymbolRef { block: number, esi }, len);
-        let round_ends = self
-            .traffic
-            .outbox
-            .block(number)
-            .map(|block| self.round_end(now, block.flight.backoff, block.flight.patience));
         if rides {
             self.wait_for_copy(now, number, draft.number);
+        } else {
+            self.wait_for_flight(now, number, draft.number);
         }
-        if let Some(block) = self.traffic.outbox.block_mut(number) {
-            if !rides {
-                block.flight.round_ends = round_ends;
-                block.flight.last_packet = draft.number;
-            }
-            let pauses = block.flight.pause(now, self.path.timer_lag.before_end());
-            if block.flight.waits_for_ride() {
-                self.traffic.rides.on_waits(number);
-            }
-            if block.sent == 1 {
-                // One that fills its packet takes nothing along.
-                if block.symbols.symbol_len() <= self.path.mtu.current() / 2 {
-                    self.traffic.rides.on_begun(now);
-                }
-                if block.symbols.source_symbols == 1 {
-                    self.traffic.recent.push(number);
-                }
-            }
-            if pauses {
-                self.take_off_schedule(number);
-            } else {
-                self.schedule_block(number);
-            }
-        }
-        self.arm(number);
+        self.go_on_with(now, number);
         let owd_min = self.path.owd.min();
         let Some(message) = self.traffic.outbox.message_mut(slot) else {
             return;
@@ -353,6 +325,30 @@ impl Session {
             begun,
             picks.count == 1,
         );
+    }
+
+    /// A symbol of a block has left: when does the next one, and what may wait for others?
+    fn go_on_with(&mut self, now: Instant, number: u64) {
+        let mtu = self.path.mtu.current();
+        if let Some(block) = self.traffic.outbox.block_mut(number) {
+            let pauses = block.flight.pause(now, self.path.timer_lag.before_end());
+            if block.flight.waits_for_ride() {
+                self.traffic.rides.waiting.push(number);
+            }
+            // One that fills its packet takes nothing along.
+            if block.sent == 1 && leaves_room(block.symbols.symbol_len(), mtu) {
+                self.traffic.rides.on_begun(now);
+            }
+            if block.sent == 1 && block.symbols.source_symbols == 1 {
+                self.traffic.recent.push(number);
+            }
+            if pauses {
+                self.take_off_schedule(number);
+            } else {
+                self.schedule_block(number);
+            }
+        }
+        self.arm(number);
     }
 
     /// Counts a symbol, and charges its stream for it. `begun`: it is the message's first, and waited so long. The first symbol of

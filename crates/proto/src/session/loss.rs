@@ -95,13 +95,9 @@ impl Session {
             .max(self.sent.numbers().start);
         let last = block.last_packet.min(self.sent.next_number());
         let is_in_doubt = |packet: u64| {
-            let symbols = self.sent.symbols_of(packet);
-            self.sent
-                .get(packet)
-                .is_some_and(|sent| sent.state != PacketState::Outstanding)
-                && symbols
-                    .into_iter()
-                    .any(|position| self.sent.symbol(packet, position).block == number)
+            let sent = self.sent.get(packet);
+            sent.is_some_and(|sent| sent.state != PacketState::Outstanding)
+                && self.held_symbol_of(packet, number)
         };
         let in_doubt = (first..=last).filter(|packet| is_in_doubt(*packet)).count();
         usize::from(block.symbols.deficit()) <= usize::from(block.unaccounted) + in_doubt

@@ -163,7 +163,7 @@ impl Session {
         self.take_off_schedule(number);
         if let Some(block) = self.traffic.outbox.block_mut(number) {
             block.flight.to_send = 0;
-            block.flight.resumes_at = None;
+            block.flight.pauses.resumes_at = None;
         }
     }
 

@@ -3,11 +3,14 @@
 
 use core::time::Duration;
 
+use punctual_policy::{Action, Situation};
+
 use super::Session;
+use super::bundling::Recent;
 use super::fill::{Picks, Room};
 use super::output::Draft;
 use crate::limits::TIMER_GRANULARITY;
-use crate::message::Ride;
+use crate::message::{Ride, leaves_room};
 use crate::stream::Delivery;
 use crate::time::{Instant, nanos};
 
@@ -15,14 +18,13 @@ use crate::time::{Instant, nanos};
 const GAPS: usize = 4;
 /// Messages further apart than this do not follow each other.
 const GAP_MAX: Duration = Duration::from_secs(1);
-/// Blocks that wait at a time; of more than these the oldest leave by themselves.
-const WAITING_MAX: usize = 8;
 
 /// When messages begin to leave, and which blocks wait for the next that does.
 pub(super) struct Rides {
     begun_at: Option<Instant>,
     gaps_us: [u32; GAPS],
-    waiting: [u64; WAITING_MAX],
+    /// Of more than these the oldest leave by themselves.
+    pub(super) waiting: Recent,
 }
 
 impl Default for Rides {
@@ -30,7 +32,7 @@ impl Default for Rides {
         Self {
             begun_at: None,
             gaps_us: [u32::MAX; GAPS],
-            waiting: [u64::MAX; WAITING_MAX],
+            waiting: Recent::default(),
         }
     }
 }
@@ -63,25 +65,17 @@ impl Rides {
         let followers = self.next_after().map_or(0, followers);
         followers.min(u64::from(u16::MAX)) as u16
     }
-
-    /// A block waits.
-    pub(super) fn on_waits(&mut self, number: u64) {
-        if !self.waiting.contains(&number) {
-            self.waiting.rotate_left(1);
-            self.waiting[WAITING_MAX - 1] = number;
-        }
-    }
 }
 
 impl Session {
-    /// How the redundant ones of `symbols` in an only flight wait for packets that leave anyway, when they may leave within `slack`: as many as messages are expected to follow in that time.
-    /// `None` when they leave at once: where none is, or the one that does takes the place of this one.
+    /// How the redundant symbols of a block's flight wait for packets that leave anyway: as many as messages are expected to follow while there is time. `None` when they leave as the policy
+    /// says: of other than only flights, where none is expected, or the one that is takes the place of this one.
     pub(super) fn ride_of(
         &self,
         now: Instant,
         number: u64,
-        symbols: u16,
-        slack: Duration,
+        situation: &Situation,
+        action: &Action,
     ) -> Option<Ride> {
         let block = self.traffic.outbox.block(number)?;
         let message = self.traffic.outbox.message(block.message)?;
@@ -89,20 +83,23 @@ impl Session {
             message.delivery,
             Delivery::UnreliableSequenced | Delivery::Latest
         );
-        let is_small = block.symbols.symbol_len() <= self.path.mtu.current() / 2;
-        let is_redundant = symbols > u16::from(block.symbols.deficit());
+        let is_small = leaves_room(block.symbols.symbol_len(), self.path.mtu.current());
+        let is_redundant = action.symbols > u16::from(block.symbols.deficit());
+        let is_only = situation.sent == 0 && situation.rounds_left == 1;
+        let is_plain = action.look_again.is_none() && action.spacing.is_zero();
         let next_after = self.traffic.rides.next_after()?;
-        let slack = self.slack_of_rides(slack);
+        let slack = self.slack_of_rides(situation.timing.slack);
         let symbols = self.traffic.rides.followers(slack);
-        (is_followed && is_small && is_redundant && symbols > 0).then(|| Ride {
+        let rides = is_only && is_plain && is_redundant && is_small && is_followed && symbols > 0;
+        rides.then(|| Ride {
             symbols,
             within: next_after + next_after / 4,
             until: now + slack,
         })
     }
 
-    /// The same for what rides in a loop, whose messages leave when they are sent, whenever its timers are seen to. (By itself it may leave that much too late, when no message follows for
-    /// once.)
+    /// The time in which riders may leave, if others may `slack`: in a loop messages leave when they are sent, whenever its timers are seen to. (By itself one may leave that much too late, when no
+    /// message follows for once.)
     fn slack_of_rides(&self, slack: Duration) -> Duration {
         if self.path.timer_lag.before_end().is_zero() {
             slack
@@ -127,7 +124,7 @@ impl Session {
         if self.traffic.holds_redundancy {
             return;
         }
-        for number in self.traffic.rides.waiting {
+        for number in self.traffic.rides.waiting.oldest_first() {
             let Some(block) = self.traffic.outbox.block(number) else {
                 continue;
             };

@@ -10,7 +10,7 @@ use punctual_policy::{
 
 use super::{Due, Session, Shared};
 use crate::limits::{BACKOFF_MAX, TIMER_GRANULARITY};
-use crate::message::{Ride, Silence};
+use crate::message::{Pauses, Silence};
 use crate::recovery::PacketState;
 use crate::stream::{MissReason, StreamId};
 use crate::time::Instant;
@@ -29,10 +29,8 @@ struct Decision {
     may_back_off: bool,
     /// How long to wait for answers, if not for the round time.
     look_again: Option<Duration>,
-    /// Symbols that leave back to back, and the time between that and the next ones.
-    together: u16,
-    spacing: Duration,
-    ride: Option<Ride>,
+    /// When they leave.
+    pauses: Pauses,
     /// Nothing goes, since nobody knows what is missing: the peer is asked.
     asks: bool,
 }
@@ -124,7 +122,7 @@ impl Session {
         if !is_first && (!message.fate_sends() || (rounds_left == 0 && !message.is_repaired())) {
             return None;
         }
-        let (mut awaits_copies, mut slack_of_only) = (None, None);
+        let mut ride = None;
         let (action, counted, in_silence) = if rounds_left == 0 {
             // No deadline, or none that can be kept: nothing to buy with redundancy.
             let all = Action::burst(u16::from(block.symbols.deficit()));
@@ -137,36 +135,26 @@ impl Session {
             }
             situation.price = self.price(stream, miss_target, shared);
             let in_silence = situation.answers.missing > 0.0;
-            let action = policy.decide(&situation);
-            let is_only = is_first && rounds_left == 1 && action.look_again.is_none();
-            let is_bundled = shared.config.thin_streams.bundling && action.spacing.is_zero();
-            slack_of_only = (is_only && is_bundled).then_some(situation.timing.slack);
-            let awaits = action.symbols == 0 && situation.comes_anyway > 0.0;
-            let Timing {
-                slack, round_time, ..
-            } = situation.timing;
-            let until = if slack > TIMER_GRANULARITY {
-                slack.min(round_time)
-            } else {
-                round_time
-            };
-            awaits_copies = awaits.then_some(until);
+            let mut action = policy.decide(&situation);
+            action.symbols = action.symbols.min(flight_max);
+            if shared.config.thin_streams.bundling {
+                ride = self.ride_of(now, number, &situation, &action);
+                action.look_again = action
+                    .look_again
+                    .or_else(|| Self::leaves_to_copies(&situation, &action));
+            }
             (action, policy.counts(), in_silence)
         };
         // Inside the deadline the policy says how long to wait. After it (or without one) each round that nobody answered doubles the next,
         // unless so little is on its way that it matters to nobody.
         let is_linear = shared.config.thin_streams.linear_timeouts && self.is_thin() && !is_dark;
-        let symbols = action.symbols.min(flight_max);
-        let ride = slack_of_only.and_then(|slack| self.ride_of(now, number, symbols, slack));
         Some(Decision {
             deadline,
-            symbols,
+            symbols: action.symbols.min(flight_max),
             repeats_source: !is_first && counted == Deficit::Source,
             may_back_off: rounds_left == 0 && !is_linear,
-            look_again: action.look_again.or(awaits_copies),
-            together: action.together.max(1),
-            spacing: action.spacing,
-            ride,
+            look_again: action.look_again,
+            pauses: Pauses::new(action.together.max(1), action.spacing, ride),
             asks: in_silence && action.symbols == 0 && self.sent.outstanding() == 0,
         })
     }
@@ -376,10 +364,7 @@ impl Session {
         } else {
             0
         };
-        block.flight.together = decision.together;
-        block.flight.until_pause = decision.together;
-        block.flight.spacing = decision.spacing;
-        block.flight.ride = decision.ride;
+        block.flight.pauses = decision.pauses;
         block.flight.patience = decision.look_again.unwrap_or_default();
         block.flight.waits_out = block.flight.patience >= round_time * 2;
         let patience = block.flight.patience.max(round_time);
@@ -562,10 +547,14 @@ impl Session {
         self.sent
             .get(number)
             .is_some_and(|packet| packet.state == PacketState::Outstanding)
-            && self
-                .sent
-                .symbols_of(number)
-                .any(|position| self.sent.symbol(number, position).block == block)
+            && self.held_symbol_of(number, block)
+    }
+
+    /// Whether packet `number` held a symbol of `block`, whatever became of it.
+    pub(super) fn held_symbol_of(&self, number: u64, block: u64) -> bool {
+        self.sent
+            .symbols_of(number)
+            .any(|position| self.sent.symbol(number, position).block == block)
     }
 }
 

@@ -149,9 +149,9 @@ impl Session {
         let slot = block.message;
         if block.drop_at.is_some_and(|drop_at| now >= drop_at) {
             self.expire(now, slot, shared);
-        } else if let Some(resumes_at) = block.flight.resumes_at {
+        } else if let Some(resumes_at) = block.flight.pauses.resumes_at {
             if now >= resumes_at {
-                block.flight.resumes_at = None;
+                block.flight.pauses.resumes_at = None;
                 self.schedule_block(number);
             }
         } else if block.flight.round_ends.is_some_and(|ends| now >= ends) {
