@@ -150,7 +150,7 @@ impl Session {
         let is_linear = shared.config.thin_streams.linear_timeouts && self.is_thin() && !is_dark;
         Some(Decision {
             deadline,
-            symbols: action.symbols.min(flight_max),
+            symbols: action.symbols,
             repeats_source: !is_first && counted == Deficit::Source,
             may_back_off: rounds_left == 0 && !is_linear,
             look_again: action.look_again,
