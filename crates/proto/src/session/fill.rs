@@ -289,6 +289,9 @@ impl Session {
             block.flight.to_send == 1,
         );
         let (may_send_at, rides) = (block.flight.may_send_at(), block.flight.waits_for_ride());
+        if block.flight.is_next_redundant() {
+            self.path.congestion.on_redundancy(now, len + AROUND_SYMBOL);
+        }
         let has_another_place = block.flight.to_send == block.flight.redundant + 1;
         if is_last || has_another_place {
             self.take_off_schedule(number);

@@ -15,6 +15,7 @@ mod carried;
 mod copa;
 mod cubic;
 mod delays;
+mod demand;
 mod drain;
 mod gap;
 mod hindsight;
@@ -34,6 +35,7 @@ use carried::{CLEAR_SHARE, Carried, Losses, RATE_MEMORY};
 use copa::Copa;
 use cubic::Cubic;
 use delays::{Delays, Sample, WANDER_MAX_US};
+use demand::Demand;
 use gap::Gap;
 use recovery::Recovery;
 use rivalry::{Rivalry, Seen, Turnover};
@@ -80,7 +82,7 @@ pub(crate) struct Congestion {
     is_starting: bool,
     /// Nothing was held back for two round trips: the application sends less than the window allows.
     is_idle: bool,
-    waits: Waits,
+    demand: Demand,
     /// Since persistent congestion; while it lasts the floor of [`INITIAL`] is not given.
     silence: Silence,
     /// The latest cut.
@@ -104,7 +106,7 @@ impl Default for Congestion {
             in_flight: 0,
             is_starting: true,
             is_idle: true,
-            waits: Waits::Nothing,
+            demand: Demand::default(),
             silence: Silence::default(),
             recovery: Recovery::default(),
             gap: Gap::default(),
@@ -135,7 +137,7 @@ impl Congestion {
     }
 
     fn is_thin(&self) -> bool {
-        self.waits.is_thin()
+        self.demand.waits().is_thin()
     }
 
     /// Whether a queue may grow faster than the round time learns: a download's own.
@@ -217,12 +219,19 @@ impl Congestion {
         let is_awaited = self.in_flight > 0 && self.delays.is_known();
         self.gap
             .look(now, is_awaited.then(|| self.longest_without_queue()));
-        self.waits = Waits::of(
+        let waits = Waits::of(
             bytes,
             of_live,
             self.carried.rate_max(),
             self.gap.leaves(now),
         );
+        self.demand.set_waiting(now, waits, self.delays.smoothed());
+    }
+
+    /// So many bytes leave that are only needed if others are lost.
+    pub(crate) fn on_redundancy(&mut self, now: Instant, bytes: usize) {
+        let round_trip = self.delays.smoothed();
+        self.demand.on_redundancy(now, bytes as u32, round_trip);
     }
 
     /// Something waits to be sent and may not go yet.

@@ -14,7 +14,11 @@ impl Congestion {
         }
         let window = self.rivalry.drained();
         let window = window.map_or(self.window, |drained| drained.max(ONE));
-        self.or_thin(window) as u64
+        let mut window = self.or_thin(window);
+        if self.may_have_least() {
+            window += self.demand.given_back();
+        }
+        window as u64
     }
 
     /// So many bytes, or what a thin session may have under way in any case, or a live stream that something has held up: a window that a jitter closes sends so
@@ -22,8 +26,9 @@ impl Congestion {
     fn or_thin(&self, window: f64) -> f64 {
         if self.is_thin() {
             window.max(self.least_when_thin())
-        } else if self.waits == Waits::Live && self.may_have_least() {
-            window.max(self.carried_without_queue(Duration::ZERO).min(THIN))
+        } else if self.demand.waits() == Waits::Live && self.may_have_least() {
+            let carried = self.carried_without_queue(Duration::ZERO);
+            window.max(carried.min(THIN))
         } else {
             window
         }
@@ -52,7 +57,7 @@ impl Congestion {
     /// [`THIN`]: so little is no download, and redundancy has to wait meanwhile.
     fn least_when_thin(&self) -> f64 {
         let least = self.least_with_redundancy();
-        if self.waits == Waits::Nothing || !self.may_have_least() {
+        if self.demand.waits() == Waits::Nothing || !self.may_have_least() {
             return least;
         }
         let stands = self.carried.rate_max() * self.delays.standing_us() / 1e6;
@@ -82,6 +87,8 @@ impl Congestion {
     /// the queue standing for which there was room, for seconds.)
     pub(crate) fn has_room_for_needed_only(&self, bytes: usize) -> bool {
         let window = || self.window.max(self.least_with_redundancy()) as u64;
-        self.waits == Waits::Little && !self.is_silent() && self.in_flight + bytes as u64 > window()
+        self.demand.waits() == Waits::Little
+            && !self.is_silent()
+            && self.in_flight + bytes as u64 > window()
     }
 }

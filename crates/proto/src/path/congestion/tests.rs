@@ -67,7 +67,7 @@ fn a_queue_is_of_what_is_under_way() {
 #[test]
 fn a_controller_is_small() {
     assert!(
-        size_of::<Congestion>() <= 536,
+        size_of::<Congestion>() <= 552,
         "{}",
         size_of::<Congestion>()
     );
@@ -311,6 +311,23 @@ fn what_is_needed_has_room_on_a_longer_path() {
     assert!((20_000..=24_000).contains(&needed), "{needed}");
     congestion.set_waiting(at(2500), 0, 0);
     assert_eq!(congestion.window(), INITIAL as u64, "only redundancy waits");
+}
+
+/// What redundancy has taken of the window what is needed may have as well, for two round trips, up to twenty packets; redundancy itself may not.
+#[test]
+fn what_redundancy_has_taken_is_given_back() {
+    for (redundant, given_back) in [(3, 3600), (40, 24_000)] {
+        let mut congestion = grown();
+        congestion.set_waiting(at(400), 0, 0);
+        let window = congestion.window();
+        congestion.on_redundancy(at(400), redundant * 1200);
+        congestion.set_waiting(at(410), 0, 0);
+        assert_eq!(congestion.window(), window, "only redundancy waits");
+        congestion.set_waiting(at(410), 1200, 1200);
+        assert_eq!(congestion.window(), window + given_back);
+        congestion.set_waiting(at(700), 1200, 1200);
+        assert_eq!(congestion.window(), window);
+    }
 }
 
 /// A radio's jump of 40 ms leaves 30 packets of 6.4 Mbit/s waiting. That made a live stream a download, whose window was what the jump had
