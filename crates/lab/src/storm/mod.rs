@@ -21,8 +21,8 @@ use mutant::Mutator;
 use punctual_policy::{Library, PolicyKind};
 use punctual_proto::limits::{MTU_MIN, UDP_IP_HEADER};
 use punctual_proto::{
-    CloseCode, Endpoint, EndpointConfig, Event, Piece, SendOptions, ServerConfig, ServerKey,
-    SessionId, ThinStreams, Uplink,
+    CloseCode, ConnectOptions, Endpoint, EndpointConfig, Event, Piece, SendOptions, ServerConfig,
+    ServerKey, SessionId, ThinStreams, TokenClaims, TokenKey, Uplink,
 };
 use streams::Appending;
 
@@ -182,12 +182,39 @@ pub fn storm_with(
     Ok(storm.report())
 }
 
+/// What the server's tokens are sealed with.
+const TOKEN_KEY: TokenKey = TokenKey([8; 32]);
+
+fn server_key() -> ServerKey {
+    ServerKey::from_private([9; 32])
+}
+
+/// A client's session, with a token that says which pair it is of.
+fn connect(world: &mut World, pair: usize, client: HostId, server: HostId) -> SessionId {
+    let claims = TokenClaims {
+        identity: vec![pair as u8],
+        expires_unix_s: u64::MAX,
+        servers: Vec::new(),
+        psk: [3; 32],
+    };
+    let token = claims.seal(&LabAead, &TOKEN_KEY, [4; 32]);
+    let options = ConnectOptions {
+        remote: world.address(server),
+        server_key: server_key().public(),
+        token: Some(token.expect("the claims are short")),
+    };
+    let connect = |endpoint: &mut Endpoint, now| endpoint.connect(now, &options);
+    world
+        .with_endpoint(client, connect)
+        .expect("a new endpoint has room, and the key is a key")
+}
+
 impl<'a> Storm<'a> {
     fn new(seed: u64, choices: &'a mut dyn Choices) -> Self {
         let library = Arc::clone(&libraries()[choices.below(5) as usize]);
         let mut world = World::new(seed).with_hash();
-        let key = ServerKey::from_private([9; 32]);
-        let mut server_config = ServerConfig::new(key.clone());
+        let mut server_config = ServerConfig::new(server_key());
+        server_config.token_key = Some(TOKEN_KEY);
         server_config.cookie_threshold = choices.below(3) as usize;
         let worn = 20 + choices.below(200);
         let thin_streams = thin_streams(choices);
@@ -217,9 +244,7 @@ impl<'a> Storm<'a> {
                 config(EndpointConfig::client(aead.clone(), library.clone())),
                 &path,
             );
-            let at_client = world
-                .connect(client, server, key.public())
-                .expect("a new endpoint has room, and the key is a key");
+            let at_client = connect(&mut world, pairs.len(), client, server);
             pairs.push(Pair {
                 client,
                 at_client,
@@ -362,9 +387,9 @@ impl<'a> Storm<'a> {
     }
 
     fn on_happening(&mut self, happening: Happening) -> Result<(), Broken> {
-        if let Event::Connected { .. } = happening.event {
+        if let Event::Connected { identity } = &happening.event {
             if happening.host == self.server {
-                self.on_connected(happening.session);
+                self.on_connected(happening.session, identity);
             }
             if let Some((pair, side)) = self.find(happening.host, happening.session) {
                 self.open_first_streams(pair, side)?;
@@ -422,17 +447,11 @@ impl<'a> Storm<'a> {
         verdict.map_err(|(rule, detail)| Broken { rule, at, detail })
     }
 
-    /// A server's session belongs to the client at its remote address.
-    fn on_connected(&mut self, session: SessionId) {
-        let Some(remote) = self.world.endpoint(self.server).remote(session) else {
-            return;
-        };
-        let owner = crate::world::host_at(remote);
-        if let Some(pair) = self
-            .pairs
-            .iter_mut()
-            .find(|pair| Some(pair.client) == owner)
-        {
+    /// A server's session belongs to the client that its token names, wherever its HELLO came from. (Once it was the one at its remote address: a HELLO that was replayed from
+    /// another's made all that its client sent messages that nobody had sent. Seed 841051.)
+    fn on_connected(&mut self, session: SessionId, identity: &[u8]) {
+        let owner = identity.first().copied().map(usize::from);
+        if let Some(pair) = owner.and_then(|owner| self.pairs.get_mut(owner)) {
             pair.at_server.get_or_insert(session);
         }
     }
