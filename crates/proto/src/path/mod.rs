@@ -203,6 +203,7 @@ impl Path {
     pub(crate) fn may_send(&mut self, now: Instant, bytes: usize) -> Result<(), Blocked> {
         if !self.congestion.may_send(bytes) {
             self.congestion.on_held_back(now);
+            self.pacer.wait_is_over();
             return Err(Blocked::Window);
         }
         let rate = self.congestion.pacing_rate(self.rtt.smoothed());

@@ -7,6 +7,8 @@ use crate::time::Instant;
 
 pub(super) struct Demand {
     waits: Waits,
+    /// Something of that has been held back since the latest packet left.
+    pub(super) is_held: bool,
     /// Redundancy that has left since then, in bytes.
     redundant: u32,
     since: Instant,
@@ -16,6 +18,7 @@ impl Default for Demand {
     fn default() -> Self {
         Self {
             waits: Waits::Nothing,
+            is_held: false,
             redundant: 0,
             since: Instant::ZERO,
         }

@@ -238,13 +238,19 @@ impl Congestion {
     pub(crate) fn on_held_back(&mut self, now: Instant) {
         // A thin session is held back by its pacer, mostly.
         let counts = if self.is_thin() { 1.0 } else { 2.0 };
-        if self.in_flight as f64 * counts >= self.filled_from() {
+        let is_held = self.in_flight as f64 * counts >= self.filled_from();
+        self.demand.is_held = is_held;
+        if is_held {
             self.filled_at = Some(now);
             self.is_idle = false;
         }
     }
 
     pub(crate) fn on_sent(&mut self, now: Instant, bytes: usize) {
+        // However long it was not asked for.
+        if core::mem::take(&mut self.demand.is_held) {
+            self.filled_at = Some(now);
+        }
         self.is_idle = self
             .filled_at
             .is_none_or(|at| now.since(at) > self.delays.smoothed() * 2);

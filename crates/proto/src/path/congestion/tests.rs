@@ -313,6 +313,26 @@ fn what_is_needed_has_room_on_a_longer_path() {
     assert_eq!(congestion.window(), INITIAL as u64, "only redundancy waits");
 }
 
+/// A regression: who was held back by his window for two round trips, and not looked at meanwhile, was taken for idle, and had ten packets again.
+#[test]
+fn what_the_window_holds_back_is_not_idle() {
+    let mut congestion = grown();
+    congestion.set_waiting(at(500), 1_000_000, 0);
+    congestion.window = 5000.0;
+    for packet in 0..2 {
+        congestion.on_sent(at(500 + packet), 1200);
+        congestion.on_sent(at(500 + packet), 1200);
+    }
+    assert!(!congestion.may_send(1200));
+    congestion.on_held_back(at(501));
+    // All are lost, and that shows late.
+    for _ in 0..4 {
+        congestion.on_forgotten(1200);
+    }
+    congestion.on_sent(at(900), 1200);
+    assert!(congestion.window() <= 5000, "{}", congestion.window());
+}
+
 /// What redundancy has taken of the window what is needed may have as well, for two round trips, up to twenty packets; redundancy itself may not.
 #[test]
 fn what_redundancy_has_taken_is_given_back() {
