@@ -6,8 +6,8 @@ use super::waits::{THIN, Waits};
 use crate::time::Instant;
 
 pub(super) struct Demand {
-    waits: Waits,
-    /// Something of that has been held back since the latest packet left.
+    pub(super) waits: Waits,
+    /// Something was held back when the latest packet had left, and has been since.
     pub(super) is_held: bool,
     /// Redundancy that has left since then, in bytes.
     redundant: u32,
@@ -26,10 +26,6 @@ impl Default for Demand {
 }
 
 impl Demand {
-    pub(super) const fn waits(&self) -> Waits {
-        self.waits
-    }
-
     /// This waits now; what left two round trips ago is no longer under way.
     pub(super) fn set_waiting(&mut self, now: Instant, waits: Waits, round_trip: Duration) {
         self.waits = waits;

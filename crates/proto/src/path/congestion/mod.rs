@@ -137,7 +137,7 @@ impl Congestion {
     }
 
     fn is_thin(&self) -> bool {
-        self.demand.waits().is_thin()
+        self.demand.waits.is_thin()
     }
 
     /// Whether a queue may grow faster than the round time learns: a download's own.

@@ -26,9 +26,8 @@ impl Congestion {
     fn or_thin(&self, window: f64) -> f64 {
         if self.is_thin() {
             window.max(self.least_when_thin())
-        } else if self.demand.waits() == Waits::Live && self.may_have_least() {
-            let carried = self.carried_without_queue(Duration::ZERO);
-            window.max(carried.min(THIN))
+        } else if self.demand.waits == Waits::Live && self.may_have_least() {
+            window.max(self.carried_without_queue(Duration::ZERO).min(THIN))
         } else {
             window
         }
@@ -57,7 +56,7 @@ impl Congestion {
     /// [`THIN`]: so little is no download, and redundancy has to wait meanwhile.
     fn least_when_thin(&self) -> f64 {
         let least = self.least_with_redundancy();
-        if self.demand.waits() == Waits::Nothing || !self.may_have_least() {
+        if self.demand.waits == Waits::Nothing || !self.may_have_least() {
             return least;
         }
         let stands = self.carried.rate_max() * self.delays.standing_us() / 1e6;
@@ -87,7 +86,7 @@ impl Congestion {
     /// the queue standing for which there was room, for seconds.)
     pub(crate) fn has_room_for_needed_only(&self, bytes: usize) -> bool {
         let window = || self.window.max(self.least_with_redundancy()) as u64;
-        self.demand.waits() == Waits::Little
+        self.demand.waits == Waits::Little
             && !self.is_silent()
             && self.in_flight + bytes as u64 > window()
     }
