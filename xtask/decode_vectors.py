@@ -168,6 +168,13 @@ def read_handshake_packet(datagram):
     raise Malformed("first byte")
 
 
+def read_gone(datagram):
+    reader = Reader(datagram)
+    if reader.uint(1) != 0x84:
+        raise Malformed("first byte")
+    return {"source": reader.uint(4), "token": reader.bytes(16)}
+
+
 def read_preamble(reader):
     flags = reader.uint(1)
     if flags == 0x80:
@@ -553,6 +560,13 @@ def check_handshake(data):
         equal("chosen was offered", vector["chosen"] & vector["offered"], vector["chosen"])
         equal("server's datagram", reader.uint(2), vector["server_datagram_max"])
         equal("server's idle timeout", reader.varint(), vector["server_idle_timeout_ms"])
+        gone = read_gone(bytes.fromhex(vector["gone"]))
+        equal("id in GONE", gone["source"], vector["server_id"])
+        equal("token in GONE", reader.bytes(16).hex(), gone["token"].hex())
+        salt = vector["server_id"].to_bytes(4, "big") + bytes.fromhex(vector["client_ip"])
+        salt += vector["client_port"].to_bytes(2, "big")
+        made = hkdf_expand(hmac_sha256(salt, server_private), b"punctual v1 gone", 16)
+        equal("token", gone["token"].hex(), made.hex())
         equal("client to server", secrets[0].hex(), vector["client_to_server_secret"])
         equal("server to client", secrets[1].hex(), vector["server_to_client_secret"])
 

@@ -5,7 +5,7 @@ use punctual_proto::vectors::{
     decode_accept_payload, decode_claims, decode_hello_payload, open_token, token_bytes,
 };
 use punctual_proto::wire::{
-    Ack, Frame, HandshakePacket, Header, Kind, Preamble, Reader, TAG_LEN, Writer, classify, expand,
+    Ack, Frame, Gone, HandshakePacket, Header, Kind, Preamble, Reader, TAG_LEN, Writer, classify, expand,
 };
 use punctual_proto::{ConnectToken, TokenKey};
 
@@ -17,6 +17,9 @@ pub fn decode(data: &[u8]) {
         frames(data, next_number);
     }
     handshake_packet(data);
+    if let Ok(gone) = Gone::decode(data) {
+        assert_eq!((classify(data), &gone.encode()[..]), (Kind::Gone, &data[..Gone::LEN]));
+    }
     preamble(data);
     token(data);
     let _ = decode_hello_payload(data);

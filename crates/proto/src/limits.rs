@@ -87,6 +87,8 @@ pub const HELLOS_UNASKED_MAX: usize = 256;
 pub const HELLOS_FAILED_PER_ADDRESS: usize = 32;
 /// .. of all addresses together.
 pub const HELLOS_FAILED_MAX: usize = 1024;
+/// Packets of sessions that are not there which a server answers in a second.
+pub const GONE_MAX: usize = 8192;
 /// How long a half-open handshake is kept.
 pub const HALF_OPEN_TIME: Duration = Duration::from_secs(5);
 /// How long a cookie is good for: between one and two of these.

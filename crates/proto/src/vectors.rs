@@ -22,7 +22,7 @@ use crate::schedule::{Entry, Item, NO_DEADLINE, Reach, Schedule, UNIT};
 use crate::stream::{Arrived, Incoming, StreamId, Verdict};
 use crate::time::Instant;
 use crate::wire::{
-    ConnectionId, HandshakePacket, Header, Hello, Order, Refusal, Retry, Symbol, Writer,
+    ConnectionId, Gone, HandshakePacket, Header, Hello, Order, Refusal, Retry, Symbol, Writer,
 };
 
 /// What HKDF makes of a traffic secret.
@@ -123,6 +123,8 @@ pub struct HandshakeScript<'a> {
     pub now_unix_s: u64,
     pub client_id: ConnectionId,
     pub server_id: ConnectionId,
+    /// As the server sees it.
+    pub client_address: SocketAddr,
     pub cookie: &'a [u8],
     /// Bits of [`Algorithm`] that the client offers.
     pub offered: u8,
@@ -145,6 +147,17 @@ pub struct HandshakeTranscript {
 }
 
 impl HandshakeScript<'_> {
+    /// What the server says of the session once it knows nothing of it.
+    #[must_use]
+    pub fn gone(&self) -> Gone {
+        Gone {
+            source: self.server_id,
+            token: self
+                .server_key
+                .gone_token(self.server_id, self.client_address),
+        }
+    }
+
     /// Runs it. `None` when the client does not accept; `tamper` may change both messages under way.
     ///
     /// # Errors
@@ -195,7 +208,11 @@ impl HandshakeScript<'_> {
         let mut server = read_hello(&mut entropy, &admission, &packet)?;
         let identity = core::mem::take(&mut server.identity);
         let (at_server, mut accept) = server
-            .accept(self.server_id, &parameters(self.server_parameters))
+            .accept(
+                self.server_id,
+                &parameters(self.server_parameters),
+                &self.gone().token,
+            )
             .ok_or(Refusal::Key)?;
         tamper(&mut accept);
         let Ok(HandshakePacket::Accept(packet)) = HandshakePacket::decode(&accept) else {
@@ -209,6 +226,7 @@ impl HandshakeScript<'_> {
         assert_eq!(at_client.seal.0, at_server.open.0);
         assert_eq!(at_client.open.0, at_server.seal.0);
         assert_eq!(at_client.algorithm, at_server.algorithm);
+        assert_eq!(at_client.gone_token, Some(self.gone().token));
         Ok(Some(HandshakeTranscript {
             client_ephemeral: ephemeral(self.client_seed),
             server_ephemeral: ephemeral(self.server_seed),
@@ -268,9 +286,11 @@ pub fn decode_hello_payload(payload: &[u8]) -> Option<(u8, u16, u64, Vec<u8>)> {
 /// The payload of an ACCEPT: connection id, algorithm, datagram size, idle timeout in ms.
 #[must_use]
 pub fn decode_accept_payload(payload: &[u8]) -> Option<(u32, u8, u16, u64)> {
-    let (peer, algorithm, parameters) = read_accept_payload(payload)?;
+    let accepted = read_accept_payload(payload)?;
+    let parameters = accepted.parameters;
     let idle = parameters.idle_timeout.as_millis() as u64;
-    Some((peer.0, algorithm.bit(), parameters.datagram_max, idle))
+    let chosen = accepted.algorithm.bit();
+    Some((accepted.peer.0, chosen, parameters.datagram_max, idle))
 }
 
 /// The bit of an algorithm in a handshake.

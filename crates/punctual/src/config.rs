@@ -36,7 +36,8 @@ pub struct Config {
     /// below that. Lower it where a tunnel is known to be narrow.
     pub datagram_max: u16,
     /// A session ends when nothing came from its peer for this long; the smaller of both sides' holds. Default 30 s.
-    /// Lower it to notice sooner that a player is gone, or, on a client, that its server is: who crashes says nothing, and what is sent to it waits.
+    /// Lower it to notice sooner that a player is gone, or, on a client, that its server's machine is: who crashes says nothing, and what is sent to it waits. (A server that
+    /// has restarted with the same key says so when it is asked: [`CloseReason::Gone`](crate::CloseReason::Gone).)
     pub idle_timeout: Duration,
     /// A client's quiet session sends a small packet this often, so that address translation and the idle timeout do not
     /// end it; one that its server was heard on all the time asks after a quarter of a second of silence, so that who only

@@ -1,5 +1,6 @@
 //! Whole handshakes from fixed seeds, connect tokens, cookies.
 
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use punctual_net::crypto::AwsLc;
@@ -54,6 +55,7 @@ pub(super) fn handshakes() -> Value {
         now_unix_s: NOW_UNIX_S,
         client_id: ConnectionId(0x0004_0001),
         server_id: ConnectionId(0x0c00_0102),
+        client_address: "192.0.2.7:50000".parse().expect("it is an address"),
         cookie: &[],
         offered: 3,
         client_parameters: (1472, Duration::from_secs(30)),
@@ -65,12 +67,21 @@ pub(super) fn handshakes() -> Value {
         server_seed: key(17),
         token_key: Some(&token_key),
         token: Some(&token),
+        client_address: "[2001:db8::7]:443".parse().expect("it is an address"),
         cookie: &sixteen,
         offered: 2,
         ..plain
     };
     let handshakes = [transcript(&plain), transcript(&with_token)];
     json!({ "handshakes": handshakes, "server_private": hex(&server_key.private()), "server_public": hex(&server_key.public()) })
+}
+
+/// As a token or cookie has it: of IPv4 as IPv6 maps it.
+const fn ip_bytes(ip: IpAddr) -> [u8; 16] {
+    match ip {
+        IpAddr::V4(ip) => ip.to_ipv6_mapped().octets(),
+        IpAddr::V6(ip) => ip.octets(),
+    }
 }
 
 fn transcript(script: &HandshakeScript<'_>) -> Value {
@@ -95,6 +106,9 @@ fn transcript(script: &HandshakeScript<'_>) -> Value {
         "server_datagram_max": script.server_parameters.0,
         "server_idle_timeout_ms": script.server_parameters.1.as_millis() as u64,
         "sealed_token": hex(sealed),
+        "client_ip": hex(&ip_bytes(script.client_address.ip())),
+        "client_port": script.client_address.port(),
+        "gone": hex(&script.gone().encode()),
         "identity": String::from_utf8_lossy(&outcome.identity),
         "hello": hex(&outcome.hello),
         "accept": hex(&outcome.accept),
@@ -164,19 +178,15 @@ pub(super) fn cookies() -> Value {
     let mut cookies = Vec::new();
     for address in addresses {
         for (now_us, source) in [(0, 0), (9_999_999, 7), (10_000_000, 0xffff_ffffu32)] {
-            let from = address.parse().expect("an address");
+            let from: SocketAddr = address.parse().expect("an address");
             let bytes = cookie(
                 secret,
                 Instant::from_micros(now_us),
                 from,
                 ConnectionId(source),
             );
-            let (ip, port) = match from {
-                std::net::SocketAddr::V4(from) => (from.ip().to_ipv6_mapped(), from.port()),
-                std::net::SocketAddr::V6(from) => (*from.ip(), from.port()),
-            };
             cookies.push(json!({
-                "slot": now_us / 10_000_000, "ip": hex(&ip.octets()), "port": port, "source": source,
+                "slot": now_us / 10_000_000, "ip": hex(&ip_bytes(from.ip())), "port": from.port(), "source": source,
                 "cookie": hex(&bytes),
             }));
         }

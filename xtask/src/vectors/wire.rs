@@ -425,7 +425,7 @@ fn invalid_handshake_packets(message: &[u8]) -> Vec<Value> {
         ),
         (vec![0x83, 0, 0, 0, 1, 0, 0, 0, 9, 0], "refusal 0"),
         (vec![0x83, 0, 0, 0, 1, 0, 0, 0, 9, 7], "refusal 7"),
-        (vec![0x84, 0, 0, 0, 1, 0, 0, 0, 9, 1], "unknown first byte"),
+        (vec![0x85, 0, 0, 0, 1, 0, 0, 0, 9, 1], "unknown first byte"),
     ];
     let mut vectors = Vec::new();
     for (bytes, why) in cases {

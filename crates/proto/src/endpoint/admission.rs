@@ -68,11 +68,20 @@ impl Admissions {
 
     fn reply(&mut self, to: Route, packet: &HandshakePacket<'_>) {
         let mut buffer = [0; 128];
-        if let Some(len) = packet
-            .encode(&mut buffer)
-            .filter(|_| self.replies.len() < REPLIES_MAX)
-        {
-            self.replies.push_back((to, buffer[..len].to_vec()));
+        if let Some(len) = packet.encode(&mut buffer) {
+            self.reply_with(to, buffer[..len].to_vec());
+        }
+    }
+
+    /// What was spent in this second on who has no session.
+    pub(super) fn effort_at(&mut self, now: Instant) -> &mut Effort {
+        self.effort.see(now);
+        &mut self.effort
+    }
+
+    pub(super) fn reply_with(&mut self, to: Route, packet: Vec<u8>) {
+        if self.replies.len() < REPLIES_MAX {
+            self.replies.push_back((to, packet));
         }
     }
 
@@ -318,16 +327,15 @@ impl Endpoint {
             datagram_max: self.config.datagram_max,
             idle_timeout: self.config.idle_timeout,
         };
-        let Some((established, accept)) = handshake.accept(id, &parameters) else {
+        let gone_token = server.key.gone_token(id, route.remote);
+        let Some((established, accept)) = handshake.accept(id, &parameters, &gone_token) else {
             self.table.free(id);
             return Err(Refusal::Key);
         };
         let shared = self.commons.share(&self.config, true);
         let session = Session::new(now, Role::Server, route, established, identity, &shared);
         self.table.fill(id, Slot::Session(Box::new(session)));
-        if self.admissions.replies.len() < REPLIES_MAX {
-            self.admissions.replies.push_back((route, accept.clone()));
-        }
+        self.admissions.reply_with(route, accept.clone());
         self.admissions
             .insert(now, newcomer(route.remote, hello), id, accept);
         self.after_change(id);

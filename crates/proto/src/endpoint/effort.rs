@@ -1,24 +1,30 @@
-//! What newcomers may cost. Their HELLOs are opened by a Diffie-Hellman exchange, a tenth of a millisecond or two of a core, and anybody can send one.
+//! What those may cost who have no session. Newcomers' HELLOs are opened by a Diffie-Hellman exchange, a tenth of a millisecond or two of a core, and anybody can send one.
 
 use alloc::collections::BTreeMap;
 use core::net::IpAddr;
 use core::time::Duration;
 
-use crate::limits::{HELLOS_FAILED_MAX, HELLOS_FAILED_PER_ADDRESS, HELLOS_UNASKED_MAX};
+use crate::limits::{
+    GONE_MAX, HELLOS_FAILED_MAX, HELLOS_FAILED_PER_ADDRESS, HELLOS_UNASKED_MAX, SESSIONS_MAX,
+};
 use crate::time::Instant;
 
 /// What is counted is counted anew so often.
 const WINDOW: Duration = Duration::from_secs(1);
 
-/// HELLOs that were opened in the current second.
+/// What was spent in the current second.
 #[derive(Default)]
 pub(super) struct Effort {
     until: Instant,
-    /// For addresses that had not shown that they receive.
+    /// HELLOs that were opened for addresses that had not shown that they receive.
     unasked: usize,
-    /// In vain, for addresses that had.
+    /// .. in vain, for addresses that had.
     failed: usize,
     failed_of: BTreeMap<IpAddr, usize>,
+    /// Answers to packets of no session.
+    gone: usize,
+    /// Slots that were looked at for the sessions of such answers.
+    looked_at: usize,
 }
 
 impl Effort {
@@ -41,6 +47,18 @@ impl Effort {
     pub(super) fn is_tired_of(&self, site: IpAddr) -> bool {
         let of_site = self.failed_of.get(&site).copied().unwrap_or(0);
         of_site >= HELLOS_FAILED_PER_ADDRESS || self.failed >= HELLOS_FAILED_MAX
+    }
+
+    /// Whether a packet of no session is answered; counts it.
+    pub(super) const fn may_tell_gone(&mut self) -> bool {
+        self.gone += 1;
+        self.gone <= GONE_MAX
+    }
+
+    /// Whether so many slots may be looked through; counts them. (All of them once a second, however many they are.)
+    pub(super) const fn may_look_at(&mut self, slots: usize) -> bool {
+        self.looked_at += slots;
+        self.looked_at <= SESSIONS_MAX
     }
 
     /// A HELLO was opened, or did not open. O(log n).

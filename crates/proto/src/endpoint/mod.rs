@@ -9,6 +9,7 @@ mod config;
 mod connecting;
 mod coordinator;
 mod effort;
+mod gone;
 mod route;
 mod routing;
 mod streams;
@@ -123,6 +124,8 @@ pub struct EndpointStats {
     pub malformed: u64,
     /// Packets for sessions that are not there.
     pub unknown_session: u64,
+    /// Of them, answered that there is no such session.
+    pub gone: u64,
     /// Packets that did not open: forged, damaged, or from before a restart.
     pub unauthentic: u64,
     /// HELLOs seen.
@@ -243,6 +246,7 @@ impl Endpoint {
         match classify(datagram) {
             Kind::Protected => self.handle_protected(now, route, ecn, datagram),
             Kind::Handshake => self.handle_handshake(now, route, datagram),
+            Kind::Gone => self.handle_gone(now, route, datagram),
             Kind::Foreign => self.stats.foreign += 1,
         }
     }
@@ -254,6 +258,7 @@ impl Endpoint {
         };
         let Some((id, Slot::Session(session))) = self.table.get_mut(header.destination) else {
             self.stats.unknown_session += 1;
+            self.tell_gone(now, route, header.destination);
             return;
         };
         let was_confirmed = session.is_confirmed();

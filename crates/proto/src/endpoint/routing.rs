@@ -144,6 +144,12 @@ impl Table {
         self.entries.get_mut(index as usize)
     }
 
+    /// The first of which this is true. O(slots).
+    pub(super) fn find(&self, is_it: impl Fn(&Slot) -> bool) -> Option<ConnectionId> {
+        let entry = self.entries.iter().find(|entry| is_it(&entry.slot))?;
+        Some(entry.id)
+    }
+
     /// Slots, free ones included.
     pub(super) const fn slots(&self) -> usize {
         self.entries.len()

@@ -6,7 +6,9 @@ use alloc::vec::Vec;
 use super::{ConnectToken, Entropy, NO_PSK, Parameters, builder, prologue};
 use crate::crypto::{Algorithm, Secret};
 use crate::limits::MTU_MAX;
-use crate::wire::{Accept, ConnectionId, HandshakePacket, Hello, Reader, Retry, Writer};
+use crate::wire::{
+    Accept, ConnectionId, GONE_TOKEN_LEN, HandshakePacket, Hello, Reader, Retry, Writer,
+};
 
 /// Longest cookie that a client returns.
 const COOKIE_MAX: usize = 64;
@@ -22,6 +24,8 @@ pub(crate) struct Established {
     pub(crate) open: Secret,
     pub(crate) algorithm: Algorithm,
     pub(crate) parameters: Parameters,
+    /// A client's: what its server will say when it knows nothing of the session.
+    pub(crate) gone_token: Option<[u8; GONE_TOKEN_LEN]>,
 }
 
 /// A client's handshake that expects RETRY or ACCEPT.
@@ -101,25 +105,37 @@ impl ClientHandshake {
     pub(crate) fn handle_accept(&mut self, accept: &Accept<'_>) -> Option<Established> {
         let mut payload = [0; MTU_MAX as usize];
         let len = self.noise.read_message(accept.noise, &mut payload).ok()?;
-        let (peer, algorithm, parameters) = read_payload(&payload[..len])?;
-        if self.offered & algorithm.bit() == 0 {
+        let accepted = read_payload(&payload[..len])?;
+        if self.offered & accepted.algorithm.bit() == 0 {
             return None;
         }
         let (to_server, to_client) = self.noise.dangerously_get_raw_split();
         Some(Established {
-            peer,
+            peer: accepted.peer,
             seal: Secret(to_server),
             open: Secret(to_client),
-            algorithm,
-            parameters,
+            algorithm: accepted.algorithm,
+            parameters: accepted.parameters,
+            gone_token: accepted.gone_token,
         })
     }
 }
 
 /// What the server says inside its Noise message. More may follow in a later version.
-pub(crate) fn read_payload(payload: &[u8]) -> Option<(ConnectionId, Algorithm, Parameters)> {
+pub(crate) struct Accepted {
+    pub(crate) peer: ConnectionId,
+    pub(crate) algorithm: Algorithm,
+    pub(crate) parameters: Parameters,
+    /// Servers of a first draft of this version do not say it.
+    pub(crate) gone_token: Option<[u8; GONE_TOKEN_LEN]>,
+}
+
+pub(crate) fn read_payload(payload: &[u8]) -> Option<Accepted> {
     let mut reader = Reader::new(payload);
-    let peer = ConnectionId(reader.u32().ok()?);
-    let algorithm = Algorithm::from_bit(reader.u8().ok()?)?;
-    Some((peer, algorithm, Parameters::decode(&mut reader).ok()?))
+    Some(Accepted {
+        peer: ConnectionId(reader.u32().ok()?),
+        algorithm: Algorithm::from_bit(reader.u8().ok()?)?,
+        parameters: Parameters::decode(&mut reader).ok()?,
+        gone_token: reader.array().ok(),
+    })
 }

@@ -1,7 +1,8 @@
 //! The stateless cookie: proof that a client receives at the address it sends from, before any state or Diffie-Hellman.
 
-use core::net::{IpAddr, SocketAddr};
+use core::net::SocketAddr;
 
+use super::gone::{address_bytes, is_same};
 use crate::crypto::Secret;
 use crate::limits::COOKIE_TIME;
 use crate::time::{Instant, nanos};
@@ -49,25 +50,15 @@ impl CookieJar {
             return false;
         };
         let slot = slot(now);
-        [slot, slot.wrapping_sub(1)].into_iter().any(|slot| {
-            let ours = self.cookie(slot, from, source);
-            // Compared without an early exit, so that time tells nothing of a guess.
-            ours.iter()
-                .zip(cookie)
-                .fold(0, |difference, (a, b)| difference | (a ^ b))
-                == 0
-        })
+        [slot, slot.wrapping_sub(1)]
+            .into_iter()
+            .any(|slot| is_same(&self.cookie(slot, from, source), &cookie))
     }
 
     fn cookie(&self, slot: u64, from: SocketAddr, source: ConnectionId) -> [u8; COOKIE_LEN] {
-        let mut info = [0; 8 + 16 + 2 + 4];
+        let mut info = [0; 8 + 18 + 4];
         info[..8].copy_from_slice(&slot.to_be_bytes());
-        let address = match from.ip() {
-            IpAddr::V4(address) => address.to_ipv6_mapped().octets(),
-            IpAddr::V6(address) => address.octets(),
-        };
-        info[8..24].copy_from_slice(&address);
-        info[24..26].copy_from_slice(&from.port().to_be_bytes());
+        info[8..26].copy_from_slice(&address_bytes(from));
         info[26..].copy_from_slice(&source.0.to_be_bytes());
         self.secret.expand(&info)
     }

@@ -6,6 +6,7 @@
 
 mod client;
 mod cookie;
+mod gone;
 mod parameters;
 mod rng;
 mod server;

@@ -8,7 +8,9 @@ use super::{
 };
 use crate::crypto::{Aead, Algorithm, Secret};
 use crate::limits::{MTU_MIN, TOKEN_MAX};
-use crate::wire::{Accept, ConnectionId, HandshakePacket, Hello, Reader, Refusal, Writer};
+use crate::wire::{
+    Accept, ConnectionId, GONE_TOKEN_LEN, HandshakePacket, Hello, Reader, Refusal, Writer,
+};
 
 /// What a server admits clients by.
 pub(crate) struct Admission<'a> {
@@ -106,12 +108,14 @@ impl ServerHandshake {
         mut self,
         own: ConnectionId,
         parameters: &Parameters,
+        gone_token: &[u8; GONE_TOKEN_LEN],
     ) -> Option<(Established, Vec<u8>)> {
         let mut payload = [0; 64];
         let mut writer = Writer::new(&mut payload);
         writer.u32(own.0);
         writer.u8(self.algorithm.bit());
         parameters.encode(&mut writer);
+        writer.bytes(gone_token);
         let len = writer.finish()?;
         let mut message = [0; 192];
         let len = self
@@ -131,6 +135,7 @@ impl ServerHandshake {
             open: Secret(to_server),
             algorithm: self.algorithm,
             parameters: self.parameters,
+            gone_token: None,
         };
         Some((established, packet[..len].to_vec()))
     }

@@ -40,7 +40,7 @@ impl Server {
         };
         let handshake = read_hello(&mut self.entropy, &admission, &hello)?;
         Ok(handshake
-            .accept(ConnectionId(77), &parameters())
+            .accept(ConnectionId(77), &parameters(), &[5; 16])
             .expect("an ACCEPT fits"))
     }
 }
@@ -121,6 +121,7 @@ fn both_sides_agree() {
         );
         assert_eq!(at_client.parameters, parameters());
         assert_eq!(at_server.parameters, parameters());
+        assert_eq!(at_client.gone_token, Some([5; 16]));
         assert!(finish(&mut client, &accept).is_none(), "once is enough");
     }
 }

@@ -1,11 +1,13 @@
 //! How a session ends.
 
 use alloc::string::{String, ToString};
+use core::net::SocketAddr;
 
 use super::{Event, Session, Shared, State};
 use crate::limits::CLOSE_REASON_MAX;
 use crate::stream::{MissReason, Outcome};
 use crate::time::Instant;
+use crate::wire::Gone;
 
 /// A reason code, as it travels (PROTOCOL.md#close). Codes from 0x100 on belong to the application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +42,9 @@ pub enum CloseReason {
     },
     /// Nothing came from the peer for the idle timeout.
     IdleTimeout,
+    /// The server does not know the session: it has restarted, or given the session up and was not heard. (Once its
+    /// client asks. A server has to have kept its key, and the client its address; otherwise it is the idle timeout that ends the session.)
+    Gone,
     /// The server did not answer, or not with the key that it should have.
     HandshakeTimeout,
     /// The server refused; the reason is what it said, unauthenticated.
@@ -63,6 +68,7 @@ impl core::fmt::Display for CloseReason {
             Self::Peer { code, reason } if reason.is_empty() => write!(f, "closed by the peer (code {})", code.0),
             Self::Peer { code, reason } => write!(f, "closed by the peer: {reason} (code {})", code.0),
             Self::IdleTimeout => f.write_str("nothing came from the peer for the idle timeout"),
+            Self::Gone => f.write_str("the server does not know the session any more: it has restarted, or given it up"),
             Self::HandshakeTimeout => {
                 f.write_str("the server did not answer: check its address, that it runs, and that UDP reaches it")
             }
@@ -153,6 +159,18 @@ impl Session {
             self.traffic.events.push(Event::Closed { why });
         }
         self.state = State::Closed;
+    }
+
+    /// Whether it is this session's server that says that it knows nothing of it.
+    pub(crate) fn is_gone_by(&self, gone: &Gone, remote: SocketAddr) -> bool {
+        gone.source == self.peer
+            && remote == self.remote()
+            && (self.liveness.gone_token).is_some_and(|token| gone.has(&token))
+    }
+
+    /// The server knows nothing of the session.
+    pub(crate) fn end_gone(&mut self, shared: &mut Shared<'_>) {
+        self.end(CloseReason::Gone, shared);
     }
 
     fn drop_everything(&mut self, shared: &mut Shared<'_>) {

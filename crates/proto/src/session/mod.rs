@@ -55,7 +55,7 @@ use crate::recovery::{Received, SentPackets};
 use crate::schedule::Schedule;
 use crate::stream::{Groups, Incoming, MessageId, PromiseGroup, Promises, Streams};
 use crate::time::Instant;
-use crate::wire::ConnectionId;
+use crate::wire::{ConnectionId, GONE_TOKEN_LEN};
 
 /// Which end of the session this is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -312,6 +312,8 @@ struct Liveness {
     loss_at: Option<Instant>,
     /// For how long the latest flight is waited for.
     patience: Duration,
+    /// A client's: what its server says when it knows nothing of the session any more.
+    gone_token: Option<[u8; GONE_TOKEN_LEN]>,
 }
 
 impl Session {
@@ -330,6 +332,7 @@ impl Session {
             open,
             algorithm,
             parameters,
+            gone_token,
         } = established;
         let datagram_max = parameters.datagram_max.min(shared.config.datagram_max);
         let idle_timeout = match parameters.idle_timeout {
@@ -384,6 +387,7 @@ impl Session {
                 latest_rtt: Duration::ZERO,
                 loss_at: None,
                 patience: Duration::ZERO,
+                gone_token,
             },
             statistics: SessionStats::default(),
         }

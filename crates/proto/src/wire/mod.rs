@@ -3,6 +3,7 @@
 mod ack;
 mod bytes;
 mod frame;
+mod gone;
 mod hello;
 mod packet;
 mod preamble;
@@ -10,6 +11,7 @@ mod preamble;
 pub use ack::{Ack, AckRanges};
 pub use bytes::{Reader, Writer};
 pub use frame::{Frame, SYMBOL_HEADER, Symbol, symbol_overhead};
+pub use gone::{GONE_TOKEN_LEN, Gone};
 pub use hello::{Accept, HandshakePacket, Hello, Refusal, Refuse, Retry};
 pub use packet::{ConnectionId, HEADER_LEN_MAX, Header, Kind, TAG_LEN, classify, expand};
 pub use preamble::{Order, Preamble};

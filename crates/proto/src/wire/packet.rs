@@ -1,5 +1,6 @@
 //! The outside of a packet: which kind it is, for which session, and which number it has.
 
+use super::gone::GONE;
 use super::{DecodeError, Reader, Writer};
 
 /// Bytes of the authentication tag that ends every protected packet.
@@ -40,6 +41,8 @@ pub enum Kind {
     Handshake,
     /// A protected packet of a session.
     Protected,
+    /// There is no such session.
+    Gone,
     /// Not ours.
     Foreign,
 }
@@ -50,6 +53,7 @@ pub fn classify(datagram: &[u8]) -> Kind {
     match datagram.first() {
         Some(&byte) if byte & SHORT_MASK == SHORT => Kind::Protected,
         Some(0x80..=0x83) => Kind::Handshake,
+        Some(&GONE) => Kind::Gone,
         _ => Kind::Foreign,
     }
 }
