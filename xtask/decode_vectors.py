@@ -120,6 +120,8 @@ def read_frames(content, next_number):
             frame = {"type": "ABANDON", "first": reader.varint(), "count": reader.varint()}
             if frame["count"] == 0:
                 raise Malformed("abandons nothing")
+            if frame["first"] + frame["count"] - 1 > 2**62 - 1:
+                raise Malformed("abandons what cannot be")
         elif kind == 0x05:
             frame = {"type": "PATH_CHALLENGE", "data": reader.bytes(8).hex()}
         elif kind == 0x06:

@@ -325,13 +325,14 @@ fn forged_retries_do_not_shut_a_client_out() {
     let mut world = World::new(9);
     let server = world.add_server(server);
     let client = world.add_client(client_config(), &path(ms(40), |_| {}));
-    let session = world
+    world
         .connect(client, server, key().public())
         .expect("there is room");
     world.run(Moment(1_000_000), |_, _| {});
+    let id = world.last_datagram().expect("a HELLO")[5..9].to_vec();
     for forged in 0..4 {
         let mut retry = vec![0x81, 0, 0, 0, 1];
-        retry.extend(session.as_u32().to_be_bytes());
+        retry.extend(&id);
         retry.extend([1, forged]);
         let from = world.address(server);
         world.inject(client, from, &retry);

@@ -10,8 +10,6 @@ pub(crate) struct Assemblies {
     running: Vec<Assembly>,
     /// Bytes of them that are here.
     bytes: usize,
-    /// Bytes that their buffers were reserved for at the beginning.
-    reserved: usize,
 }
 
 #[derive(Debug)]
@@ -20,7 +18,6 @@ struct Assembly {
     message: u64,
     message_len: usize,
     data: Vec<u8>,
-    is_reserved: bool,
 }
 
 /// What a piece has led to.
@@ -44,6 +41,18 @@ struct Part<'a> {
     offset: usize,
     message_len: usize,
     data: &'a [u8],
+}
+
+impl Assembly {
+    /// The buffer grows with what has come: a peer's word for a length reserves nothing. It is never longer than the message.
+    fn add(&mut self, data: &[u8]) {
+        let len = self.data.len() + data.len();
+        if len > self.data.capacity() {
+            let capacity = (2 * len).min(self.message_len).max(len);
+            self.data.reserve_exact(capacity - self.data.len());
+        }
+        self.data.extend_from_slice(data);
+    }
 }
 
 impl Assemblies {
@@ -81,7 +90,12 @@ impl Assemblies {
             return too_large;
         }
         if part.offset == 0 {
-            self.begin(part, bytes_max);
+            self.running.push(Assembly {
+                stream: part.stream,
+                message: part.message,
+                message_len: part.message_len,
+                data: Vec::new(),
+            });
         }
         let is_it = |it: &Assembly| it.message == part.message;
         let Some(at) = self.running.iter().position(is_it) else {
@@ -89,28 +103,12 @@ impl Assemblies {
         };
         self.bytes += part.data.len();
         let assembly = &mut self.running[at];
-        assembly.data.extend_from_slice(part.data);
+        assembly.add(part.data);
         if assembly.data.len() < assembly.message_len {
             return Assembled::Going;
         }
         let Assembly { stream, data, .. } = self.remove(at);
         Assembled::Whole(Message { stream, data })
-    }
-
-    /// A buffer of the full length spares copies when it grows. What is announced is not there yet: only as much as may be held
-    /// at all is reserved on a peer's word.
-    fn begin(&mut self, part: &Part<'_>, bytes_max: usize) {
-        let is_reserved = self.reserved + part.message_len <= bytes_max;
-        if is_reserved {
-            self.reserved += part.message_len;
-        }
-        self.running.push(Assembly {
-            stream: part.stream,
-            message: part.message,
-            message_len: part.message_len,
-            data: Vec::with_capacity(if is_reserved { part.message_len } else { 0 }),
-            is_reserved,
-        });
     }
 
     /// No more of it follows.
@@ -123,9 +121,6 @@ impl Assemblies {
     fn remove(&mut self, at: usize) -> Assembly {
         let assembly = self.running.swap_remove(at);
         self.bytes -= assembly.data.len();
-        if assembly.is_reserved {
-            self.reserved -= assembly.message_len;
-        }
         if self.running.is_empty() {
             self.running = Vec::new();
         }
@@ -175,11 +170,11 @@ mod tests {
         assert_eq!(first.data.capacity(), 4);
         all.abort(2);
         assert_eq!(push(&mut all, 2, 6, 3, b"DEF"), Assembled::Going);
-        assert_eq!((all.bytes, all.reserved, all.running.len()), (0, 0, 0));
+        assert_eq!((all.bytes, all.running.len()), (0, 0));
     }
 
     #[test]
-    fn what_is_held_is_bounded_and_so_is_what_is_reserved() {
+    fn what_is_held_is_bounded() {
         let mut all = Assemblies::default();
         assert_eq!(
             push(&mut all, 1, 11, 0, b"a"),
@@ -188,7 +183,6 @@ mod tests {
         // Announced together they are too large; by what is here they are not, until it is too much.
         assert_eq!(push(&mut all, 1, 8, 0, b"abcdef"), Assembled::Going);
         assert_eq!(push(&mut all, 2, 8, 0, b"ABCD"), Assembled::Going);
-        assert_eq!(all.reserved, 8);
         let more = push(&mut all, 2, 8, 4, b"E");
         assert_eq!(more, Assembled::TooLarge { message_len: 8 });
         all.abort(1);
@@ -196,6 +190,29 @@ mod tests {
             push(&mut all, 2, 8, 4, b"EFGH"),
             Assembled::Whole(_)
         ));
-        assert_eq!((all.bytes, all.reserved), (0, 0));
+        assert_eq!(all.bytes, 0);
+    }
+
+    /// A regression: one byte of a message that was said to have 64 MiB had them reserved, for each session.
+    #[test]
+    fn a_word_for_a_length_reserves_nothing() {
+        const MIB: usize = 1 << 20;
+        let mut all = Assemblies::default();
+        let mut part = Part {
+            stream: StreamId(0),
+            message: 0,
+            offset: 0,
+            message_len: 64 * MIB,
+            data: &[1; 1000],
+        };
+        assert_eq!(all.push(&part, 64 * MIB), Assembled::Going);
+        assert!(all.running[0].data.capacity() <= 2000);
+        // And never more than twice what is there, nor than the message has.
+        while part.offset < MIB {
+            part.offset += 1000;
+            all.push(&part, 64 * MIB);
+            let data = &all.running[0].data;
+            assert!(data.capacity() <= 2 * data.len());
+        }
     }
 }

@@ -62,7 +62,8 @@ pub struct Config {
     /// rules, streams 1,022 and 1,023 of its sessions are the measurement's, and the traces come by
     /// [`Endpoint::next_trace`](crate::Endpoint::next_trace). A [`frame::Endpoint`](crate::frame::Endpoint) has no use for it.
     pub measure: Option<MeasureRules>,
-    /// Which of the process's endpoints on the same port this is, 0 to 63; part of its connection ids. Default 0.
+    /// Which of the process's endpoints this is, 0 to 63: a part of its connection ids, by which somebody in front of several can tell whose a packet is. (An endpoint
+    /// shares its port with no other.) Default 0.
     pub thread: u8,
     /// Bytes of datagrams that the kernel holds until they are received, and of those on their way out, as far as it
     /// grants them. Default 4 MiB and 2 MiB: a full second of 3,000 packets.

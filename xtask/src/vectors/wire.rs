@@ -254,7 +254,7 @@ pub(super) fn frames() -> Value {
 fn invalid_contents() -> Vec<Value> {
     let long_reason = [&[0x07, 0, 0, 201][..], &[b'x'; 201]].concat();
     let many_ranges = [&[0x02, 0, 0, 1, 0, 0, 0, 0, 0, 0, 64, 0][..], &[0; 128]].concat();
-    let cases: [(&[u8], u64, &str); 24] = [
+    let cases: [(&[u8], u64, &str); 25] = [
         (
             &[0x02, 0, 0, 0, 5, 0, 0, 0, 0, 0, 0, 0],
             5,
@@ -306,6 +306,11 @@ fn invalid_contents() -> Vec<Value> {
         ),
         (&[0x04, 5, 0], 0, "abandons no block"),
         (&[0x04, 5], 0, "ends within the ABANDON"),
+        (
+            &[0x04, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2],
+            0,
+            "abandons a block beyond 2^62 - 1",
+        ),
         (
             &[0x05, 1, 2, 3, 4, 5, 6, 7],
             0,

@@ -69,15 +69,18 @@ pub struct Transmit {
     pub ecn: Ecn,
 }
 
-/// Names a session of an endpoint. Not used again for a long while after the session is gone.
+/// Names a session of an endpoint: once and for all, also when its connection id has come back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct SessionId(pub(crate) ConnectionId);
+pub struct SessionId {
+    number: u64,
+    id: ConnectionId,
+}
 
 impl SessionId {
-    /// A number that tells sessions of one endpoint apart.
+    /// An endpoint's sessions, and attempts at one, count from 0 in the order in which they began.
     #[must_use]
-    pub const fn as_u32(self) -> u32 {
-        self.0.0
+    pub const fn as_u64(self) -> u64 {
+        self.number
     }
 }
 
@@ -214,7 +217,7 @@ impl Endpoint {
         let connecting = Connecting::new(now, id, options, &self.config, &mut self.commons.entropy);
         self.table.fill(id, Slot::Connecting(connecting));
         self.after_change(id);
-        Ok(SessionId(id))
+        Ok(self.table.name(id))
     }
 
     /// Says what time it is for the expiry of tokens: `unix_s`, seconds since 1970. To be called every second or so, since the clock that `now` is of may stand
@@ -363,10 +366,10 @@ impl Endpoint {
         }
         while let Some(&index) = self.event_queue.front() {
             if let Some(entry) = self.table.entry_mut(index) {
-                let id = entry.id;
+                let (id, name) = (entry.id, entry.name());
                 if let Slot::Session(session) = &mut entry.slot {
                     if let Some(event) = session.poll_event() {
-                        return Some((SessionId(id), event));
+                        return Some((name, event));
                     }
                     if session.is_closed() && !session.has_events() {
                         self.remove(id);
@@ -428,9 +431,9 @@ impl Endpoint {
     }
 
     fn fail_connecting(&mut self, id: ConnectionId, why: CloseReason) {
+        let name = self.table.name(id);
         self.remove(id);
-        self.orphans
-            .push_back((SessionId(id), Event::Closed { why }));
+        self.orphans.push_back((name, Event::Closed { why }));
     }
 
     /// Calls `f` with the session, and sees to what follows from it.
@@ -439,12 +442,12 @@ impl Endpoint {
         id: SessionId,
         f: impl FnOnce(&mut Session, &mut Shared<'_>) -> R,
     ) -> Option<R> {
-        let Some((_, Slot::Session(session))) = self.table.get_mut(id.0) else {
+        let Some((_, Slot::Session(session))) = self.table.named_mut(id) else {
             return None;
         };
         let mut shared = self.commons.share(&self.config, true);
         let result = f(session, &mut shared);
-        self.after_change(id.0);
+        self.after_change(id.id);
         Some(result)
     }
 
@@ -486,7 +489,7 @@ impl Endpoint {
 
     /// Ends a session now: messages without an outcome are dropped. `reason` is for the peer's logs, at most 200 bytes.
     pub fn close(&mut self, now: Instant, session: SessionId, code: CloseCode, reason: &str) {
-        if let Some((id, Slot::Connecting(_))) = self.table.get_mut(session.0) {
+        if let Some((id, Slot::Connecting(_))) = self.table.named_mut(session) {
             self.fail_connecting(id, CloseReason::Local { code });
             return;
         }
@@ -497,9 +500,9 @@ impl Endpoint {
 
     /// Ends all sessions now, those as well whose client has not been heard of since it was let in.
     pub fn close_all(&mut self, now: Instant, code: CloseCode, reason: &str) {
-        let ids: Vec<ConnectionId> = self.table.ids().collect();
-        for id in ids {
-            self.close(now, SessionId(id), code, reason);
+        let names: Vec<SessionId> = self.table.names().collect();
+        for name in names {
+            self.close(now, name, code, reason);
         }
     }
 
@@ -507,12 +510,14 @@ impl Endpoint {
     /// that it is not there.
     pub fn reset(&mut self) {
         let seed = self.commons.entropy.array();
+        let number = self.table.next_number();
         *self = Self::new(self.config.clone(), seed);
+        self.table.count_from(number);
     }
 
     /// Ends a session once all of its messages have an outcome; it accepts no more.
     pub fn finish(&mut self, now: Instant, session: SessionId, code: CloseCode, reason: &str) {
-        if let Some((_, Slot::Connecting(_))) = self.table.get_mut(session.0) {
+        if let Some((_, Slot::Connecting(_))) = self.table.named_mut(session) {
             self.close(now, session, code, reason);
             return;
         }
@@ -546,7 +551,7 @@ impl Endpoint {
     /// Counts of a session; `None` when it is not there.
     #[must_use]
     pub fn session_stats(&self, session: SessionId) -> Option<SessionStats> {
-        match self.table.get(session.0)? {
+        match self.table.named(session)? {
             Slot::Session(session) => Some(session.stats()),
             _ => None,
         }
@@ -555,7 +560,7 @@ impl Endpoint {
     /// What a session knows of its path; `None` when it is not there.
     #[must_use]
     pub fn path_report(&self, now: Instant, session: SessionId) -> Option<PathReport> {
-        match self.table.get(session.0)? {
+        match self.table.named(session)? {
             Slot::Session(session) => Some(session.path_report(now)),
             _ => None,
         }
@@ -564,7 +569,7 @@ impl Endpoint {
     /// The peer's address of a session.
     #[must_use]
     pub fn remote(&self, session: SessionId) -> Option<SocketAddr> {
-        match self.table.get(session.0)? {
+        match self.table.named(session)? {
             Slot::Session(session) => Some(session.remote()),
             Slot::Connecting(connecting) => Some(connecting.remote()),
             Slot::Free => None,

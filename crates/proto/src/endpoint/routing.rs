@@ -3,6 +3,7 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
+use super::SessionId;
 use super::connecting::Connecting;
 use crate::session::Session;
 use crate::time::Instant;
@@ -17,6 +18,8 @@ pub(super) enum Slot {
 
 pub(super) struct Entry {
     pub(super) id: ConnectionId,
+    /// Of its session, as [`SessionId`] counts.
+    number: u64,
     pub(super) slot: Slot,
     pub(super) wants_transmit: bool,
     pub(super) wants_event: bool,
@@ -32,6 +35,15 @@ pub(super) struct Entry {
     pub(super) keeps_answer: bool,
 }
 
+impl Entry {
+    pub(super) const fn name(&self) -> SessionId {
+        SessionId {
+            number: self.number,
+            id: self.id,
+        }
+    }
+}
+
 /// The slots.
 pub(super) struct Table {
     thread: u8,
@@ -42,6 +54,7 @@ pub(super) struct Table {
     /// Free slots, the longest free first, so that ids are used again late.
     free: alloc::collections::VecDeque<u32>,
     len: usize,
+    next_number: u64,
 }
 
 impl Table {
@@ -54,7 +67,17 @@ impl Table {
             entries: Vec::new(),
             free: alloc::collections::VecDeque::new(),
             len: 0,
+            next_number: 0,
         }
+    }
+
+    pub(super) const fn next_number(&self) -> u64 {
+        self.next_number
+    }
+
+    /// The next session is this one: those before were of another table.
+    pub(super) const fn count_from(&mut self, number: u64) {
+        self.next_number = number;
     }
 
     pub(super) const fn len(&self) -> usize {
@@ -71,6 +94,8 @@ impl Table {
             return None;
         }
         self.len += 1;
+        let number = self.next_number;
+        self.next_number += 1;
         // A slot rests until 256 others have been freed after it, unless room is short.
         let rested = if self.free.len() > 256 || self.entries.len() >= self.max {
             self.free.pop_front()
@@ -79,12 +104,15 @@ impl Table {
         };
         if let Some(index) = rested {
             // Its generation is new since it was freed.
-            return self.entries.get(index as usize).map(|entry| entry.id);
+            let entry = self.entries.get_mut(index as usize)?;
+            entry.number = number;
+            return Some(entry.id);
         }
         let index = self.entries.len() as u32;
         let id = ConnectionId::from_parts(self.thread, self.generation, index);
         self.entries.push(Entry {
             id,
+            number,
             slot: Slot::Free,
             wants_transmit: false,
             wants_event: false,
@@ -125,11 +153,21 @@ impl Table {
         }
     }
 
-    pub(super) fn get(&self, id: ConnectionId) -> Option<&Slot> {
-        self.entries
-            .get(id.index())
-            .filter(|entry| entry.id == id)
-            .map(|entry| &entry.slot)
+    /// The name of whoever has this id now.
+    pub(super) fn name(&self, id: ConnectionId) -> SessionId {
+        let entry = self.entries.get(id.index());
+        let number = entry.map_or(u64::MAX, |entry| entry.number);
+        SessionId { number, id }
+    }
+
+    pub(super) fn named(&self, name: SessionId) -> Option<&Slot> {
+        let entry = self.entries.get(name.id.index())?;
+        (entry.name() == name).then_some(&entry.slot)
+    }
+
+    pub(super) fn named_mut(&mut self, name: SessionId) -> Option<(ConnectionId, &mut Slot)> {
+        self.named(name)?;
+        self.get_mut(name.id)
     }
 
     pub(super) fn get_mut(&mut self, id: ConnectionId) -> Option<(ConnectionId, &mut Slot)> {
@@ -156,9 +194,9 @@ impl Table {
     }
 
     /// Of all that is not free.
-    pub(super) fn ids(&self) -> impl Iterator<Item = ConnectionId> {
+    pub(super) fn names(&self) -> impl Iterator<Item = SessionId> {
         let taken = |entry: &&Entry| !matches!(entry.slot, Slot::Free);
-        self.entries.iter().filter(taken).map(|entry| entry.id)
+        self.entries.iter().filter(taken).map(Entry::name)
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = &Slot> {
@@ -179,9 +217,28 @@ mod tests {
         for _ in 0..256 {
             let id = table.reserve().expect("it is free");
             assert!(ids.insert(id), "{id:?} after {}", ids.len());
-            assert!(table.get(id).is_some());
+            let name = table.name(id);
+            assert!(table.named(name).is_some());
             table.free(id);
-            assert!(table.get(id).is_none());
+            assert!(table.named(name).is_none());
         }
+    }
+
+    /// A regression: whoever kept the handle of a session that was over had another one's, once as many had begun and ended as there are generations.
+    #[test]
+    fn a_name_does_not_come_back() {
+        let mut table = Table::new(0, 0, 1);
+        let id = table.reserve().expect("it is free");
+        let name = table.name(id);
+        table.free(id);
+        let comes_back = (0..256).any(|_| {
+            let next = table.reserve().expect("it is free");
+            next == id || {
+                table.free(next);
+                false
+            }
+        });
+        assert!(comes_back && table.named(name).is_none());
+        assert!(table.named(table.name(id)).is_some());
     }
 }

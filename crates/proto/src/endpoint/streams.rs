@@ -124,7 +124,7 @@ impl Endpoint {
     /// `poll_transmit`: with the outcome the message is forgotten.
     #[must_use]
     pub fn departure(&self, session: SessionId, message: MessageId) -> Departure {
-        match self.table.get(session.0) {
+        match self.table.named(session) {
             Some(Slot::Session(session)) => session.departure(message),
             _ => Departure::Unknown,
         }
@@ -144,7 +144,7 @@ impl Endpoint {
     /// Counts of a stream of this side of a session; `None` when there is none.
     #[must_use]
     pub fn stream_stats(&self, session: SessionId, stream: StreamId) -> Option<StreamStats> {
-        match self.table.get(session.0)? {
+        match self.table.named(session)? {
             Slot::Session(session) => session.stream_stats(stream),
             _ => None,
         }

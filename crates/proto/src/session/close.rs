@@ -2,10 +2,12 @@
 
 use alloc::string::{String, ToString};
 use core::net::SocketAddr;
+use core::time::Duration;
 
 use super::{Event, Session, Shared, State};
 use crate::limits::CLOSE_REASON_MAX;
-use crate::stream::{MissReason, Outcome};
+use crate::message::Inbox;
+use crate::stream::{Incoming, MissReason, Outcome};
 use crate::time::Instant;
 use crate::wire::Gone;
 
@@ -86,6 +88,9 @@ impl core::fmt::Display for CloseReason {
     }
 }
 
+/// For so long a session that was closed is kept at most, to repeat its CLOSE: how long answers take is the peer's word as well.
+const CLOSING_MAX: Duration = Duration::from_secs(3);
+
 impl Session {
     /// Ends the session now: what has no outcome is dropped.
     pub(crate) fn close(
@@ -102,7 +107,7 @@ impl Session {
         self.traffic.events.push(Event::Closed {
             why: CloseReason::Local { code },
         });
-        let until = now + self.path.round_time() * 3;
+        let until = now + (self.path.round_time() * 3).min(CLOSING_MAX);
         self.state = State::Closing {
             code,
             reason: shorten(reason),
@@ -183,6 +188,9 @@ impl Session {
                 shared,
             );
         }
+        // Nobody completes these any more.
+        self.traffic.inbox = Inbox::default();
+        self.traffic.incoming = Incoming::default();
     }
 }
 

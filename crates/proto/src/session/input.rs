@@ -129,8 +129,13 @@ impl Session {
                 answered_below,
                 ..
             } => {
-                let first = Frame::decode(&mut Reader::new(content), self.sent.next_number());
-                let is_close = matches!(first, Ok(Some(Frame::Close { .. })));
+                let (mut reader, next_number) = (Reader::new(content), self.sent.next_number());
+                let frames =
+                    core::iter::from_fn(|| Frame::decode(&mut reader, next_number).ok()?);
+                // (Not the first: an acknowledgement may stand before it.)
+                let is_close = frames
+                    .into_iter()
+                    .any(|frame| matches!(frame, Frame::Close { .. }));
                 if number >= *answered_below {
                     *is_due |= now < *until && !is_close;
                     *answered_below = number + 1;

@@ -464,7 +464,7 @@ impl Session {
             if silent > 0 {
                 block.silence.since = block.flight.began;
             }
-            block.silence.symbols += silent;
+            block.silence.symbols = block.silence.symbols.saturating_add(silent);
             block.silence.first_packet = block.silence.first_packet.min(from);
         }
         self.end_round(now, number, shared);

@@ -194,6 +194,9 @@ impl<'a> Writer<'a> {
     }
 }
 
+/// The largest variable-length integer.
+pub(super) const VARINT_MAX: u64 = (1 << 62) - 1;
+
 /// Bytes that `value` takes as a variable-length integer.
 pub(crate) const fn varint_len(value: u64) -> usize {
     match value {

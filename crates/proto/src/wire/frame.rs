@@ -1,6 +1,6 @@
 //! Frames: what a protected packet holds.
 
-use super::bytes::{Reader, Writer, varint_len};
+use super::bytes::{Reader, VARINT_MAX, Writer, varint_len};
 use super::{Ack, DecodeError};
 use crate::limits::{CLOSE_REASON_MAX, REPAIR_SYMBOLS_MAX};
 
@@ -87,7 +87,8 @@ impl<'a> Frame<'a> {
             ACK | ACK_ECN => Self::Ack(Ack::decode(reader, next_number, kind == ACK_ECN)?),
             ABANDON => {
                 let (first, count) = (reader.varint()?, reader.varint()?);
-                if count == 0 {
+                // (Neither is above the largest varint: this does not overflow.)
+                if count == 0 || first + (count - 1) > VARINT_MAX {
                     return Err(DecodeError::Invalid {
                         field: "abandon count",
                     });

@@ -23,7 +23,7 @@ impl ConnectionId {
         Self(((thread as u32 & 0x3f) << 26) | ((generation as u32) << 18) | (index & 0x3_ffff))
     }
 
-    /// The thread that owns the session: a packet that reaches another one is handed over by this number.
+    /// The thread that owns the session: where threads share a port, a packet that reaches another one is to be handed over by this number.
     #[must_use]
     pub const fn thread(self) -> u8 {
         (self.0 >> 26) as u8
