@@ -76,16 +76,16 @@ pub const SESSIONS_MAX: usize = 1 << 18;
 pub const HALF_OPEN_MAX: usize = 4096;
 /// Handshakes that one IP address may have open without having shown that it receives what is sent to it.
 pub const HALF_OPEN_PER_ADDRESS: usize = 16;
-/// The part of the handshakes that could still be opened which one IP address may have open at all (IPv6: all with the same first 64 bits): an office or a
-/// carrier-grade NAT has many players, and some such addresses leave room for others.
+/// The part of the handshakes that could still be opened, by this and by the sessions that there is room for, which one IP address may have open at all (IPv6: all with the same
+/// first 48 bits): an office or a carrier-grade NAT has many players, and some such addresses leave room for others.
 pub const HALF_OPEN_PART_OF_FREE: usize = 3;
 /// Half-open handshakes from which on every newcomer must return a cookie first.
 pub const COOKIE_THRESHOLD: usize = 64;
 /// HELLOs of addresses that have not shown that they receive, which are opened in a second; the others must return a cookie first.
 pub const HELLOS_UNASKED_MAX: usize = 256;
-/// HELLOs of one IP address (IPv6: of all with the same first 64 bits) with a cookie that may fail in a second, before the others are left alone.
+/// HELLOs of one IP address (IPv6: of all with the same first 48 bits) with a cookie that may fail in a second, before the others are left alone.
 pub const HELLOS_FAILED_PER_ADDRESS: usize = 32;
-/// .. of all addresses together.
+/// .. of all addresses together; twice as many until those are left alone of which none has failed.
 pub const HELLOS_FAILED_MAX: usize = 1024;
 /// Packets of sessions that are not there which a server answers in a second.
 pub const GONE_MAX: usize = 8192;

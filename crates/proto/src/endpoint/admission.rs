@@ -1,23 +1,26 @@
 //! Newcomers: what a HELLO costs, and how many may be half-way in at once.
 //!
 //! Nothing is kept for an address before it has sent a valid HELLO; what is kept then is bounded in all and for each address,
-//! and goes after five seconds. Once many are half-open, or many HELLOs were opened within a second, a cookie is asked for before anything is kept or
-//! computed. No answer is larger than the HELLO that it answers (1,200 bytes).
+//! and goes after five seconds. Once many are half-open, for the room that there is, or many HELLOs were opened within a second, a cookie is asked for before anything is
+//! kept or computed. When no place is left a newcomer may have the oldest of whoever has most. No answer is larger than the HELLO that it answers (1,200 bytes).
 
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 use core::net::{IpAddr, Ipv6Addr, SocketAddr};
+use core::time::Duration;
 
 use super::effort::Effort;
 use super::routing::Slot;
 use super::{Ecn, Endpoint, Route, Transmit};
-use crate::handshake::{Admission, Parameters, read_hello};
+use crate::handshake::{Admission, Parameters, ServerHandshake, read_hello};
 use crate::limits::{HALF_OPEN_MAX, HALF_OPEN_PART_OF_FREE, HALF_OPEN_PER_ADDRESS, HALF_OPEN_TIME};
 use crate::session::{Role, Session};
 use crate::time::Instant;
 use crate::wire::{ConnectionId, HandshakePacket, Hello, Refusal, Refuse, Retry};
 
+/// Whoever is there has answered for an ACCEPT within this.
+const ANSWER_TIME: Duration = Duration::from_secs(1);
 /// Answers that wait to be sent. More than this in one batch of datagrams is a flood, and may be dropped.
 const REPLIES_MAX: usize = 256;
 
@@ -46,8 +49,8 @@ pub(super) struct Admissions {
     /// A repeated HELLO gets the same answer.
     half_open: BTreeMap<Newcomer, HalfOpen>,
     by_id: BTreeMap<ConnectionId, Newcomer>,
-    /// By [`site`].
-    per_address: BTreeMap<IpAddr, usize>,
+    /// By [`site`], the oldest first.
+    of_site: BTreeMap<IpAddr, VecDeque<ConnectionId>>,
     /// In the order of their expiry.
     expiries: VecDeque<(Instant, ConnectionId)>,
     replies: VecDeque<(Route, Vec<u8>)>,
@@ -96,12 +99,26 @@ impl Admissions {
         };
         self.half_open.remove(&key);
         let site = site(key.0.ip());
-        if let Some(count) = self.per_address.get_mut(&site) {
-            *count -= 1;
-            if *count == 0 {
-                self.per_address.remove(&site);
+        if let Some(ids) = self.of_site.get_mut(&site) {
+            ids.retain(|other| *other != id);
+            if ids.is_empty() {
+                self.of_site.remove(&site);
             }
         }
+    }
+
+    fn count_of(&self, site: IpAddr) -> usize {
+        self.of_site.get(&site).map_or(0, VecDeque::len)
+    }
+
+    /// Whose place a newcomer of this site may have where none is left: the oldest of the site that has most, if that is more than this one has with it, and if it had time to
+    /// be answered for. O(sites).
+    fn yields_to(&self, now: Instant, site: IpAddr) -> Option<ConnectionId> {
+        let most = self.of_site.values().max_by_key(|ids| ids.len())?;
+        let oldest = *most.front()?;
+        let half_open = self.half_open.get(self.by_id.get(&oldest)?)?;
+        let had_time = half_open.expires_at <= now + (HALF_OPEN_TIME - ANSWER_TIME);
+        (had_time && most.len() > self.count_of(site) + 1).then_some(oldest)
     }
 
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
@@ -134,16 +151,17 @@ impl Admissions {
             },
         );
         self.by_id.insert(id, newcomer);
-        *self.per_address.entry(site(newcomer.0.ip())).or_insert(0) += 1;
+        let ids = self.of_site.entry(site(newcomer.0.ip())).or_default();
+        ids.push_back(id);
         self.expiries.push_back((expires_at, id));
     }
 }
 
-/// Whose address it is: of IPv6 the first 64 bits, since whoever has one address has all with these (RFC 4291 section 2.5.4). (A socket for both sees IPv4 addresses mapped.)
+/// Whose address it is: of IPv6 the first 48 bits, since whoever has one address may have all with these (RFC 6177). (A socket for both sees IPv4 addresses mapped.)
 fn site(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V4(address) => address.into(),
-        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).into(),
+        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() >> 80 << 80).into(),
     }
 }
 
@@ -268,16 +286,18 @@ impl Endpoint {
         let Some(server) = &self.config.server else {
             return false;
         };
-        if self.table.is_full() {
+        let admissions = &mut self.admissions;
+        let (open, site) = (admissions.half_open.len(), site(from.ip()));
+        let (of_site, slots) = (admissions.count_of(site), self.table.free_slots());
+        let places = slots.min(HALF_OPEN_MAX.saturating_sub(open));
+        if places == 0 && admissions.yields_to(now, site).is_none() {
             self.refuse(route, hello.source, Refusal::Full);
             return false;
         }
-        let admissions = &mut self.admissions;
-        let (open, site) = (admissions.half_open.len(), site(from.ip()));
-        let of_address = admissions.per_address.get(&site).copied().unwrap_or(0);
         admissions.effort.see(now);
-        let is_much = open >= server.cookie_threshold
-            || of_address >= HALF_OPEN_PER_ADDRESS
+        // (Who may not be there at all does not get the last place.)
+        let is_much = open >= server.cookie_threshold.min(slots.saturating_sub(1))
+            || of_site >= HALF_OPEN_PER_ADDRESS
             || admissions.effort.asks_for_cookies();
         if !is_validated && is_much {
             let cookie = self.cookies.bake(now, from, hello.source);
@@ -294,20 +314,14 @@ impl Endpoint {
         if is_validated && admissions.effort.is_tired_of(site) {
             return false;
         }
-        let free = HALF_OPEN_MAX.saturating_sub(open);
-        if of_address >= free.div_ceil(HALF_OPEN_PART_OF_FREE) {
+        if places > 0 && of_site >= places.div_ceil(HALF_OPEN_PART_OF_FREE) {
             self.refuse(route, hello.source, Refusal::Full);
             return false;
         }
         true
     }
 
-    fn accept_hello(
-        &mut self,
-        now: Instant,
-        route: Route,
-        hello: &Hello<'_>,
-    ) -> Result<(), Refusal> {
+    fn open_hello(&mut self, now: Instant, hello: &Hello<'_>) -> Result<ServerHandshake, Refusal> {
         let Some(server) = &self.config.server else {
             return Err(Refusal::Full);
         };
@@ -320,8 +334,25 @@ impl Endpoint {
                 .epoch_unix_s
                 .saturating_add(now.as_nanos() / 1_000_000_000),
         };
-        let mut handshake = read_hello(&mut self.commons.entropy, &admission, hello)?;
+        read_hello(&mut self.commons.entropy, &admission, hello)
+    }
+
+    fn accept_hello(
+        &mut self,
+        now: Instant,
+        route: Route,
+        hello: &Hello<'_>,
+    ) -> Result<(), Refusal> {
+        let mut handshake = self.open_hello(now, hello)?;
         let identity = core::mem::take(&mut handshake.identity);
+        if self.table.free_slots() == 0 || self.admissions.half_open.len() >= HALF_OPEN_MAX {
+            let site = site(route.remote.ip());
+            let who = self.admissions.yields_to(now, site).ok_or(Refusal::Full)?;
+            self.remove(who);
+        }
+        let Some(server) = &self.config.server else {
+            return Err(Refusal::Full);
+        };
         let id = self.table.reserve().ok_or(Refusal::Full)?;
         let parameters = Parameters {
             datagram_max: self.config.datagram_max,

@@ -43,10 +43,15 @@ impl Effort {
         self.unasked >= HELLOS_UNASKED_MAX
     }
 
-    /// Whether so much was computed in vain that a HELLO of this site is left alone, although its address is no pretence. O(log n).
+    /// Whether so much was computed in vain that a HELLO of this site is left alone, although its address is no pretence: sooner of a site of which one has failed. O(log n).
     pub(super) fn is_tired_of(&self, site: IpAddr) -> bool {
         let of_site = self.failed_of.get(&site).copied().unwrap_or(0);
-        of_site >= HELLOS_FAILED_PER_ADDRESS || self.failed >= HELLOS_FAILED_MAX
+        let most = if of_site == 0 {
+            2 * HELLOS_FAILED_MAX
+        } else {
+            HELLOS_FAILED_MAX
+        };
+        of_site >= HELLOS_FAILED_PER_ADDRESS || self.failed >= most
     }
 
     /// Whether a packet of no session is answered; counts it.

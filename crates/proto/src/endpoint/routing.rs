@@ -84,13 +84,14 @@ impl Table {
         self.len
     }
 
-    pub(super) const fn is_full(&self) -> bool {
-        self.len >= self.max
+    /// Sessions that there is still room for.
+    pub(super) const fn free_slots(&self) -> usize {
+        self.max - self.len
     }
 
     /// A new id with an empty slot.
     pub(super) fn reserve(&mut self) -> Option<ConnectionId> {
-        if self.is_full() {
+        if self.free_slots() == 0 {
             return None;
         }
         self.len += 1;

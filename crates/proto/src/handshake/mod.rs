@@ -24,7 +24,7 @@ pub(crate) use parameters::Parameters;
 pub(crate) use rng::Entropy;
 #[cfg(feature = "vectors")]
 pub(crate) use server::read_payload as read_hello_payload;
-pub(crate) use server::{Admission, read_hello};
+pub(crate) use server::{Admission, ServerHandshake, read_hello};
 
 const PATTERN: &str = "Noise_NKpsk2_25519_ChaChaPoly_SHA256";
 /// Used where there is no token.
