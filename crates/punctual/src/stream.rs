@@ -9,6 +9,7 @@ use punctual_proto::{
     SendOptions, SessionId, SharedContent, StreamId, StreamStats,
 };
 
+use crate::core::lend;
 use crate::inbox::Inbox;
 use crate::session::{Handle, end};
 use crate::signal::Topic;
@@ -164,7 +165,7 @@ impl Stream {
     }
 
     /// As [`send`](Self::send), without copying the content: it is read as it is sent, and let go of with the outcome. For large
-    /// messages, and for one that goes to many.
+    /// messages, and for one that goes to many. It is read on the endpoint's thread: its `as_ref` must not call anything of this endpoint. Dropping it may.
     ///
     /// ```no_run
     /// # use punctual::{SendOptions, SharedContent, Stream};
@@ -185,6 +186,7 @@ impl Stream {
         data: SharedContent,
         options: SendOptions,
     ) -> Result<MessageId, SendError> {
+        let data = lend(data, &self.inner.session.core.returned);
         self.post(|endpoint, now, session, stream| {
             endpoint.send_shared(now, session, stream, data, options)
         })

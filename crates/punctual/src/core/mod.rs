@@ -5,6 +5,7 @@
 //! every system call, where most of its time goes. Two locks at once are only ever taken in the order state, inbox.
 
 mod attempts;
+mod lent;
 mod state;
 mod thread;
 
@@ -19,6 +20,7 @@ use punctual_policy::Library;
 use punctual_proto::{ConnectOptions, Endpoint, EndpointConfig, Instant, SessionId};
 
 pub(crate) use attempts::{Answer, Opened};
+pub(crate) use lent::{Returned, lend};
 pub(crate) use state::{Arrival, Mailbox, State};
 pub(crate) use thread::run;
 
@@ -48,6 +50,7 @@ pub(crate) struct Core {
     state: Mutex<State>,
     pub(crate) accepts: Arc<Signal<Accepts>>,
     pub(crate) traces: Arc<Signal<Traces>>,
+    pub(crate) returned: Arc<Returned>,
     clock: Clock,
     waker: Waker,
     policies: Arc<Library>,
@@ -101,6 +104,7 @@ impl Core {
             state: Mutex::new(State::new(Endpoint::new(config, seed), receive, engine)),
             accepts: Arc::default(),
             traces,
+            returned: Arc::default(),
             clock,
             waker: poller.waker(),
             policies,
@@ -121,7 +125,7 @@ impl Core {
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
-        // Nothing of the application runs under this lock; a panic under it is a bug of ours, and ends that thread alone.
+        // Nothing of the application runs under this lock but `as_ref` of what it lends; any other panic under it is a bug of ours, and ends that thread alone.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -139,6 +143,7 @@ impl Core {
         state.dispatch(self.now(), self);
         state.take_rings(&mut rings);
         drop(state);
+        self.returned.let_go();
         rings.ring();
         self.wake();
     }

@@ -30,6 +30,7 @@ pub(crate) fn run(core: &Core, mut machinery: Machinery) {
         core.lock().abandon();
     }
     core.lock().take_rings(&mut rings);
+    core.returned.let_go();
     let failure = failure.map(Arc::new);
     core.accepts.lock().ended = Some(failure.clone());
     core.traces.lock().ended = Some(failure);
@@ -106,6 +107,7 @@ fn drive(core: &Core, machinery: &mut Machinery, rings: &mut Rings) -> io::Resul
             }
             state = core.lock();
         }
+        core.returned.let_go();
         rings.ring();
         punctual_net::tables::build_wanted(&core.policies);
         if is_readable && carrier.has_more() {

@@ -1,13 +1,14 @@
 //! Messages that do not fit a datagram, by far: shared, whole, in pieces, written as they go.
 
 use std::io::{self, Read, Write};
-use std::sync::Arc;
-use std::thread;
+use std::sync::{Arc, mpsc};
+use std::thread::{self, ThreadId};
+use std::time::Instant;
 
 use futures_lite::future;
 use punctual::{
     CloseCode, CloseReason, Config, Delivery, Event, Outcome, Piece, Receive, SendOptions,
-    ServerKey, SharedContent, StreamConfig, StreamId, WriteError, frame,
+    ServerKey, SharedContent, Stream, StreamConfig, StreamId, StreamStats, WriteError, frame,
 };
 
 use crate::support::{PATIENCE, noise, outcome, pair, pair_of, recv, stream};
@@ -42,7 +43,60 @@ fn a_large_shared_message_arrives_whole() {
     let (message, outcome) = outcome(&background);
     assert!(message == id && matches!(outcome, Outcome::OnTime { .. }));
     // The content is let go of with the outcome.
-    assert_eq!(Arc::strong_count(&map), 1);
+    let since = Instant::now();
+    while Arc::strong_count(&map) > 1 {
+        assert!(since.elapsed() < PATIENCE);
+        thread::yield_now();
+    }
+}
+
+/// A regression: content was dropped under the endpoint's lock, and what called the endpoint when it was dropped stopped it for ever.
+#[test]
+fn content_may_call_the_endpoint_when_it_is_dropped() {
+    struct Last(Vec<u8>, Stream, mpsc::Sender<StreamStats>);
+    impl AsRef<[u8]> for Last {
+        fn as_ref(&self) -> &[u8] {
+            &self.0
+        }
+    }
+    impl Drop for Last {
+        fn drop(&mut self) {
+            self.2.send(self.1.stats()).unwrap();
+        }
+    }
+    let pair = pair();
+    let out = stream(&pair.ours);
+    let (told, tells) = mpsc::channel();
+    let content = Arc::new(Last(noise(1, 100_000), out.clone(), told.clone()));
+    out.send_shared(content, SendOptions::default()).unwrap();
+    assert!(recv(&pair.theirs).1 == noise(1, 100_000));
+    assert!(matches!(outcome(&out).1, Outcome::OnTime { .. }));
+    assert_eq!(tells.recv_timeout(PATIENCE).unwrap().accepted, 1);
+    // And with what is refused.
+    let content = Arc::new(Last(noise(1, 100_000), out.clone(), told));
+    pair.ours.close(CloseCode::DONE, "");
+    out.send_shared(content, SendOptions::default())
+        .unwrap_err();
+    tells.recv_timeout(PATIENCE).unwrap();
+}
+
+/// A regression: a panic of an application's content ended the sessions of everybody.
+#[test]
+fn content_that_panics_is_zeros() {
+    struct Broken(ThreadId);
+    impl AsRef<[u8]> for Broken {
+        fn as_ref(&self) -> &[u8] {
+            // When it is sent, and not when it is handed over.
+            assert_eq!(thread::current().id(), self.0, "as it is meant to");
+            &[1; 100_000]
+        }
+    }
+    let pair = pair();
+    let out = stream(&pair.ours);
+    let content = Arc::new(Broken(thread::current().id()));
+    out.send_shared(content, SendOptions::default()).unwrap();
+    assert!(recv(&pair.theirs).1 == [0; 100_000]);
+    assert!(matches!(outcome(&out).1, Outcome::OnTime { .. }));
 }
 
 /// Goal: an application gets a large message in pieces as they come, beside whole ones.   Method: 20 MB, checked piece by piece
