@@ -3,9 +3,9 @@
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
-use core::cmp::Ordering;
 use core::ops::RangeInclusive;
 
+use super::partials::{Cuts, Partial, Partials};
 use super::{Assemblies, Head};
 use crate::limits::{BLOCK_WINDOW, PARTIAL_BLOCKS_MAX, RECEIVE_MAX, SOURCE_SYMBOLS_MAX};
 use crate::pool::Pool;
@@ -69,115 +69,6 @@ impl Done {
     }
 }
 
-/// A block of which some symbols have arrived.
-struct Partial {
-    number: u64,
-    source_symbols: u8,
-    symbol_len: usize,
-    /// Source symbols present.
-    present: u64,
-    /// In the order of their arrival: what is there of a block takes room, not what the first of its symbols says it will be.
-    symbols: Vec<u8>,
-    esis: Vec<u8>,
-}
-
-impl Partial {
-    fn new(number: u64, symbol: &Symbol<'_>, pool: &mut Pool) -> Self {
-        Self {
-            number,
-            source_symbols: symbol.source_symbols,
-            symbol_len: symbol.data.len(),
-            present: 0,
-            symbols: pool.take(2 * symbol.data.len()),
-            esis: pool.take(1),
-        }
-    }
-
-    fn received(&self) -> usize {
-        self.esis.len()
-    }
-
-    /// Bytes that it will have when it is complete.
-    fn bytes(&self) -> usize {
-        usize::from(self.source_symbols) * self.symbol_len
-    }
-
-    fn compare(&self, symbol: &Symbol<'_>) -> Cuts {
-        let more = symbol.source_symbols.cmp(&self.source_symbols);
-        match symbol.data.len().cmp(&self.symbol_len) {
-            Ordering::Equal if more == Ordering::Equal => Cuts::Same,
-            Ordering::Less if more != Ordering::Less => Cuts::New,
-            Ordering::Greater if more != Ordering::Greater => Cuts::Old,
-            _ => Cuts::Contradict,
-        }
-    }
-
-    /// Keeps a symbol; `false` when it was there.
-    fn add(&mut self, symbol: &Symbol<'_>, pool: &mut Pool) -> bool {
-        if symbol.esi < self.source_symbols {
-            if self.present & (1 << symbol.esi) != 0 {
-                return false;
-            }
-            self.present |= 1 << symbol.esi;
-        } else if self.esis.contains(&symbol.esi) {
-            return false;
-        }
-        if self.symbols.len() + self.symbol_len > self.symbols.capacity() {
-            let more = (2 * self.symbols.capacity()).min(self.bytes());
-            let mut symbols = pool.take(more);
-            symbols.extend_from_slice(&self.symbols);
-            pool.give(core::mem::replace(&mut self.symbols, symbols));
-        }
-        self.esis.push(symbol.esi);
-        self.symbols.extend_from_slice(symbol.data);
-        true
-    }
-
-    /// The block, of k symbols.
-    fn rebuild(mut self, pool: &mut Pool) -> Vec<u8> {
-        if self.esis.iter().copied().eq(0..self.source_symbols) {
-            pool.give(self.esis);
-            return self.symbols;
-        }
-        let mut block = pool.take(self.bytes());
-        block.resize(self.bytes(), 0);
-        let mut repairs: [(u8, &mut [u8]); SOURCE_SYMBOLS_MAX] =
-            core::array::from_fn(|_| (0, &mut [][..]));
-        let mut count = 0;
-        let chunks = self.symbols.chunks_exact_mut(self.symbol_len);
-        for (&esi, chunk) in self.esis.iter().zip(chunks) {
-            match esi.checked_sub(self.source_symbols) {
-                None => {
-                    let start = usize::from(esi) * self.symbol_len;
-                    block[start..start + self.symbol_len].copy_from_slice(chunk);
-                }
-                Some(repair) => {
-                    repairs[count] = (repair, chunk);
-                    count += 1;
-                }
-            }
-        }
-        if count > 0 {
-            let (len, present) = (self.symbol_len, self.present);
-            punctual_erasure::rebuild(&mut block, len, present, &mut repairs[..count])
-                .expect("k distinct symbols of equal length are there");
-        }
-        pool.give(self.symbols);
-        pool.give(self.esis);
-        block
-    }
-}
-
-/// How a symbol's cut of its block stands to that of the symbols that are there.
-enum Cuts {
-    Same,
-    /// Into shorter symbols, since the path has become narrower: what came of the other one is of no use.
-    New,
-    /// That which came before it.
-    Old,
-    Contradict,
-}
-
 /// What taking a symbol in did.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Taken {
@@ -213,12 +104,10 @@ pub(crate) enum Ready {
 #[derive(Default)]
 pub(crate) struct Inbox {
     done: Done,
-    partials: Vec<Partial>,
+    partials: Partials,
     assemblies: Assemblies,
     /// What waits to be taken by the session.
     ready: VecDeque<Ready>,
-    /// Bytes in partials.
-    held_bytes: usize,
     /// Largest block number seen, for expanding truncated ones.
     newest: u64,
 }
@@ -230,7 +119,7 @@ impl Inbox {
 
     /// Bytes of blocks and messages that are not complete.
     pub(crate) const fn held_bytes(&self) -> usize {
-        self.held_bytes + self.assemblies.held_bytes()
+        self.partials.bytes() + self.assemblies.held_bytes()
     }
 
     /// What can be handed on next.
@@ -280,19 +169,15 @@ impl Inbox {
         }
         let known = self
             .partials
-            .iter()
-            .position(|partial| partial.number == number);
-        let known = match known.map(|index| (index, self.partials[index].compare(symbol))) {
-            Some((_, Cuts::Contradict)) => return Taken::Malformed,
-            Some((_, Cuts::Old)) => return Taken::Duplicate,
-            Some((index, Cuts::New)) => {
-                self.drop_partial(index, pool);
-                None
-            }
-            Some((index, Cuts::Same)) => Some(index),
-            None => None,
-        };
-        if known.is_none() {
+            .find(number)
+            .map(|partial| partial.compare(symbol));
+        match known {
+            Some(Cuts::Contradict) => return Taken::Malformed,
+            Some(Cuts::Old) => return Taken::Duplicate,
+            Some(Cuts::New) => self.drop_partial(number, pool),
+            Some(Cuts::Same) | None => {}
+        }
+        if !matches!(known, Some(Cuts::Same)) {
             self.see(number, pool);
             let needs = k * symbol.data.len();
             // (A block of one symbol takes no place.)
@@ -306,20 +191,19 @@ impl Inbox {
                 return self.finish_block(number, symbol.data, pool);
             }
         }
-        let index = known.unwrap_or_else(|| {
-            self.partials.push(Partial::new(number, symbol, pool));
-            self.held_bytes += k * symbol.data.len();
-            self.partials.len() - 1
-        });
-        let partial = &mut self.partials[index];
+        let partial = match self.partials.find(number) {
+            Some(partial) => partial,
+            None => self.partials.add(Partial::new(number, symbol, pool)),
+        };
         if !partial.add(symbol, pool) {
             return Taken::Duplicate;
         }
         if partial.received() < k {
             return Taken::Kept;
         }
-        let partial = self.partials.swap_remove(index);
-        self.held_bytes -= partial.bytes();
+        let Some(partial) = self.partials.remove(number) else {
+            return Taken::Kept;
+        };
         let block = partial.rebuild(pool);
         let taken = self.finish_block(number, &block, pool);
         pool.give(block);
@@ -383,7 +267,7 @@ impl Inbox {
 
     /// Gives back what a burst needed.
     pub(crate) fn trim(&mut self) {
-        self.partials.shrink_to_fit();
+        self.partials.trim();
         self.assemblies.trim();
         self.done.words.shrink_to_fit();
     }
@@ -411,21 +295,15 @@ impl Inbox {
     }
 
     fn drop_partials(&mut self, numbers: RangeInclusive<u64>, pool: &mut Pool) {
-        let mut index = 0;
-        while index < self.partials.len() {
-            if numbers.contains(&self.partials[index].number) {
-                self.drop_partial(index, pool);
-            } else {
-                index += 1;
-            }
+        while let Some(number) = self.partials.first_of(&numbers) {
+            self.drop_partial(number, pool);
         }
     }
 
-    fn drop_partial(&mut self, index: usize, pool: &mut Pool) {
-        let partial = self.partials.swap_remove(index);
-        self.held_bytes -= partial.bytes();
-        pool.give(partial.symbols);
-        pool.give(partial.esis);
+    fn drop_partial(&mut self, number: u64, pool: &mut Pool) {
+        if let Some(partial) = self.partials.remove(number) {
+            partial.recycle(pool);
+        }
     }
 }
 

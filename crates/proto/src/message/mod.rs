@@ -7,6 +7,7 @@ mod flight;
 mod inbox;
 mod large;
 mod outbox;
+mod partials;
 mod split;
 mod symbols;
 

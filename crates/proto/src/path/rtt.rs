@@ -24,6 +24,8 @@ pub(crate) struct Rtt {
     count: u32,
     /// Asked for several times a packet, and changed by a sample alone.
     round_time: Duration,
+    /// The shortest, with what the peer held acknowledgements back, in microseconds; zero: none.
+    least_with_wait_us: u32,
 }
 
 impl Rtt {
@@ -42,6 +44,19 @@ impl Rtt {
         let unseen = self.smoothed / self.count.saturating_mul(4);
         // (The longest that was seen would be shorter by a bin. Beside CUBIC our downloads had a twentieth more with it.)
         self.round_time = self.samples.above_high() + unseen.max(TIMER_GRANULARITY);
+    }
+
+    /// A round trip without what the peer says that it held the acknowledgement back for, if it can have. That is the peer's word: half of the shortest round trip with it is left at
+    /// least. (RFC 9002 section 5.3 leaves all of it.)
+    pub(crate) fn without_wait(&mut self, took: Duration, held: Duration) -> Option<Duration> {
+        let rest = took.checked_sub(held)?;
+        let took_us = took.as_micros().clamp(1, u32::MAX.into()) as u32;
+        self.least_with_wait_us = match self.least_with_wait_us {
+            0 => took_us,
+            least => least.min(took_us),
+        };
+        let least = Duration::from_micros(self.least_with_wait_us.into());
+        Some(rest.max((least / 2).min(took)))
     }
 
     pub(crate) const fn is_known(&self) -> bool {
@@ -117,5 +132,31 @@ impl Rtt {
     /// RFC 9002 section 7.6.1: losses that span this long mean that the path carries nothing.
     pub(crate) fn persistent_congestion(&self) -> Duration {
         (self.smoothed() + (self.variation * 4).max(TIMER_GRANULARITY)) * 3
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A regression: a peer that said that it had held each acknowledgement back for the whole round trip had everything sent again each millisecond.
+    #[test]
+    fn a_peers_word_for_its_wait_leaves_half_of_the_round_trip() {
+        let ms = Duration::from_millis;
+        let mut rtt = Rtt::default();
+        for (took, held, seen) in [
+            (100, 0, Some(100)),
+            (125, 25, Some(100)),
+            (100, 99, Some(50)),
+            (100, 101, None),
+            (160, 100, Some(60)),
+            // The path has become shorter.
+            (40, 0, Some(40)),
+            (65, 25, Some(40)),
+            (65, 60, Some(20)),
+        ] {
+            let rest = rtt.without_wait(ms(took), ms(held));
+            assert_eq!(rest, seen.map(ms), "{held} of {took}");
+        }
     }
 }

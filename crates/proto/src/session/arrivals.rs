@@ -224,9 +224,9 @@ impl Session {
             };
             self.path.owd.record_at(now, took, Another::LongerOrShorter);
         }
-        if let Some(after) = now.since(sent_at).checked_sub(held)
-            && (sent_at >= resumed_at || !self.path.rtt.is_known())
-        {
+        let is_of_path = sent_at >= resumed_at || !self.path.rtt.is_known();
+        let after = is_of_path.then(|| self.path.rtt.without_wait(now.since(sent_at), held));
+        if let Some(after) = after.flatten() {
             self.liveness.latest_rtt = after;
             // (The largest alone may not have asked for an answer.)
             let is_answer = ack.is_kept || typical.is_some();

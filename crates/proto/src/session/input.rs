@@ -81,9 +81,12 @@ impl Session {
             self.keys.forget_at = Some(now + self.path.round_time() * 3);
         }
         self.statistics.packets_received += 1;
-        let waited = now.since(self.liveness.last_received);
-        self.liveness.keep_alive.on_received(waited);
-        self.liveness.last_received = now;
+        // (What was refused before is no sign of life: it may come again from anybody.)
+        if number >= self.liveness.not_refused_from {
+            let waited = now.since(self.liveness.last_received);
+            self.liveness.keep_alive.on_received(waited);
+            self.liveness.last_received = now;
+        }
         let content = &datagram[header_len..header_len + opened.len];
         if self.is_ending(now, number, content) {
             return true;
@@ -104,6 +107,8 @@ impl Session {
         }
         if contents.is_refused {
             self.statistics.packets_refused += 1;
+            let liveness = &mut self.liveness;
+            liveness.not_refused_from = liveness.not_refused_from.max(number + 1);
             // Refused, not gone: the peer is told now and then, or it would take the path for dead.
             self.control.ping |= now.since(self.liveness.last_sent) >= IDLE_TIMEOUT_MIN / 4;
             return true;

@@ -295,6 +295,8 @@ struct Liveness {
     idle_timeout: Duration,
     keep_alive: KeepAlive,
     last_received: Instant,
+    /// Packets with lower numbers came before one that was refused, or were refused.
+    not_refused_from: u64,
     last_sent: Instant,
     /// When an acknowledgement last told of something new.
     last_acked: Instant,
@@ -377,6 +379,7 @@ impl Session {
                 idle_timeout,
                 keep_alive: KeepAlive::new(now, keep_alive),
                 last_received: now,
+                not_refused_from: 0,
                 last_sent: now,
                 last_acked: now,
                 heard: None,

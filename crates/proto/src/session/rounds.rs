@@ -18,6 +18,10 @@ use crate::time::Instant;
 /// Symbols of one flight, whatever a policy asks for.
 const FLIGHT_MAX: u16 = 255;
 
+/// After so many times its source symbols a block is sent in vain: its peer does not acknowledge it, whatever else it acknowledges, and each round time would send it again for
+/// ever. From then on waits double at each fourth time.
+const IN_VAIN: u16 = 32;
+
 /// What a round of a block does.
 struct Decision {
     deadline: Option<Instant>,
@@ -27,6 +31,8 @@ struct Decision {
     repeats_source: bool,
     /// If nobody answers, the next round is longer.
     may_back_off: bool,
+    /// So many times more than by any chance the block was sent in vain, whatever else is answered for; zero before its deadline.
+    in_vain: u16,
     /// How long to wait for answers, if not for the round time.
     look_again: Option<Duration>,
     /// When they leave.
@@ -50,7 +56,8 @@ impl Session {
         };
         let (slot, was_sent) = (block.message, block.sent > 0);
         match self.decide(now, number, shared) {
-            Some(decision) if was_sent && decision.sends() && self.is_held(now, number) => {}
+            Some(decision)
+                if was_sent && decision.sends() && self.is_held(now, number, &decision) => {}
             Some(decision) => {
                 self.begin_flight(now, number, decision);
                 self.schedule_block(number);
@@ -78,10 +85,16 @@ impl Session {
         true
     }
 
-    /// In the dark what was sent already waits for its turn.
-    fn is_held(&mut self, now: Instant, number: u64) -> bool {
+    /// In the dark what was sent already waits for its turn; and ever longer what was sent in vain again and again.
+    fn is_held(&mut self, now: Instant, number: u64, decision: &Decision) -> bool {
         let round_time = self.path.round_time();
-        let Some(until) = self.liveness.darkness.holds_until(now, round_time) else {
+        let of_dark = self.liveness.darkness.holds_until(now, round_time);
+        let of_block = self.traffic.outbox.block(number).and_then(|block| {
+            let doublings = (decision.in_vain / 4).min(16);
+            let wait = round_time.saturating_mul(1 << doublings).min(BACKOFF_MAX);
+            Some(block.flight.began + wait).filter(|until| doublings > 0 && *until > now)
+        });
+        let Some(until) = of_dark.max(of_block) else {
             return false;
         };
         self.unschedule_block(number);
@@ -111,6 +124,8 @@ impl Session {
         let is_dark = self.liveness.darkness.is_dark(now);
         let flight_max = self.flight_max(now, block.symbols.deficit());
         let is_first = block.sent == 0;
+        let times = block.sent / u16::from(block.symbols.source_symbols.max(1));
+        let in_vain = times.saturating_sub(IN_VAIN);
         let is_first_block = message.first_block == Some(number);
         let time_left = deadline.map_or(Duration::MAX, |deadline| deadline.since(now));
         let of_use = is_first.then(|| self.of_use_for(now, stream)).flatten();
@@ -153,6 +168,7 @@ impl Session {
             symbols: action.symbols,
             repeats_source: !is_first && counted == Deficit::Source,
             may_back_off: rounds_left == 0 && !is_linear,
+            in_vain: if rounds_left == 0 { in_vain } else { 0 },
             look_again: action.look_again,
             pauses: Pauses::new(action.together.max(1), action.spacing, ride),
             asks: in_silence && action.symbols == 0 && self.sent.outstanding() == 0,
