@@ -91,3 +91,41 @@ fn a_closed_session_goes_soon() {
     let by_peer = |(_, why): &(_, CloseReason)| matches!(why, CloseReason::Peer { .. });
     assert!(duo.closed.iter().any(by_peer), "{:?}", duo.closed);
 }
+
+/// A regression: a packet that was refused could be sent again by whoever had seen it, for ever, and a session whose peer was gone lived on.
+#[test]
+fn a_refused_packet_is_no_sign_of_life_for_ever() {
+    let mut duo = Duo::connect(6, &path(ms(40), |_| {}));
+    let (client, server) = (duo.client, duo.server);
+    let at_server = duo.at_server.expect("it is connected");
+    // Its application takes no messages.
+    duo.world.with_endpoint(server, |endpoint, _| {
+        endpoint.hold_messages(at_server, true);
+    });
+    let from = duo.world.address(client);
+    let send = |duo: &mut Duo| {
+        let _ = duo
+            .world
+            .send(client, duo.at_client, &[5; 100], SendOptions::default());
+        duo.world.step(duo.world.now());
+        duo.world.last_datagram().expect("it was sent").to_vec()
+    };
+    let mut refused = Vec::new();
+    while duo.server_stats().packets_refused == 0 {
+        refused = send(&mut duo);
+        duo.run(ms(30));
+    }
+    // The client is gone without a word.
+    duo.world
+        .with_endpoint(client, |endpoint, _| endpoint.reset());
+    let before = duo.server_stats().packets_refused;
+    for second in 0..60 {
+        duo.world.inject(server, from, &refused);
+        duo.run(Duration::from_secs(1));
+        if second == 9 {
+            assert!(duo.server_stats().packets_refused >= before + 10);
+        }
+    }
+    let idle = (server, CloseReason::IdleTimeout);
+    assert!(duo.closed.contains(&idle), "{:?}", duo.closed);
+}

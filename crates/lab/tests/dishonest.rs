@@ -420,7 +420,7 @@ fn what_is_never_acknowledged_is_sent_less_and_less() {
     server.thin_streams.bundling = false;
     let mut duo = Duo::connect_with(8, &path(ms(2), |_| {}), server, client);
     let (server, session) = (duo.server, duo.at_server.expect("it is connected"));
-    let mut send = |duo: &mut Duo, content: &[u8]| {
+    let send = |duo: &mut Duo, content: &[u8]| {
         (duo.world)
             .send(server, session, content, SendOptions::default())
             .unwrap();

@@ -172,39 +172,6 @@ fn who_takes_no_messages_keeps_its_session() {
     assert!(duo.server_stats().packets_refused > 0);
 }
 
-/// A regression: a packet that was refused could be sent again by whoever had seen it, for ever, and a session whose peer was gone lived on.
-#[test]
-fn a_refused_packet_is_no_sign_of_life_for_ever() {
-    let (mut duo, _, _) = untaken(6);
-    let (client, server) = (duo.client, duo.server);
-    let from = duo.world.address(client);
-    let send = |duo: &mut Duo| {
-        let _ = duo
-            .world
-            .send(client, duo.at_client, &[5; 100], SendOptions::default());
-        duo.world.step(duo.world.now());
-        duo.world.last_datagram().expect("it was sent").to_vec()
-    };
-    let mut refused = Vec::new();
-    while duo.server_stats().packets_refused == 0 {
-        refused = send(&mut duo);
-        duo.run(ms(30));
-    }
-    // The client is gone without a word.
-    duo.world
-        .with_endpoint(client, |endpoint, _| endpoint.reset());
-    let before = duo.server_stats().packets_refused;
-    for second in 0..60 {
-        duo.world.inject(server, from, &refused);
-        duo.run(Duration::from_secs(1));
-        if second == 9 {
-            assert!(duo.server_stats().packets_refused >= before + 10);
-        }
-    }
-    let idle = (server, CloseReason::IdleTimeout);
-    assert!(duo.closed.contains(&idle), "{:?}", duo.closed);
-}
-
 /// A regression: nothing told a sender that its peer's application was slower than the path but refused packets, which are losses to it (over loopback 16 MB took
 /// a third more for them).   Method: a download over 100 Mbit/s, and an application that takes nothing for 0.4 s of each half second.
 #[test]

@@ -290,7 +290,9 @@ impl Endpoint {
         let (open, site) = (admissions.half_open.len(), site(from.ip()));
         let (of_site, slots) = (admissions.count_of(site), self.table.free_slots());
         let places = slots.min(HALF_OPEN_MAX.saturating_sub(open));
-        if places == 0 && admissions.yields_to(now, site).is_none() {
+        // (Who yields is looked for only for who has shown that it receives.)
+        let has_none = open == 0 || (is_validated && admissions.yields_to(now, site).is_none());
+        if places == 0 && has_none {
             self.refuse(route, hello.source, Refusal::Full);
             return false;
         }

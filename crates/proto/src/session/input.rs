@@ -135,12 +135,10 @@ impl Session {
                 ..
             } => {
                 let (mut reader, next_number) = (Reader::new(content), self.sent.next_number());
-                let frames =
-                    core::iter::from_fn(|| Frame::decode(&mut reader, next_number).ok()?);
                 // (Not the first: an acknowledgement may stand before it.)
-                let is_close = frames
-                    .into_iter()
-                    .any(|frame| matches!(frame, Frame::Close { .. }));
+                let is_close =
+                    core::iter::from_fn(|| Frame::decode(&mut reader, next_number).ok()?)
+                        .any(|frame| matches!(frame, Frame::Close { .. }));
                 if number >= *answered_below {
                     *is_due |= now < *until && !is_close;
                     *answered_below = number + 1;
