@@ -5,7 +5,8 @@ use punctual_proto::vectors::{
     decode_accept_payload, decode_claims, decode_hello_payload, open_token, token_bytes,
 };
 use punctual_proto::wire::{
-    Ack, Frame, Gone, HandshakePacket, Header, Kind, Preamble, Reader, TAG_LEN, Writer, classify, expand,
+    Ack, Frame, Gone, HandshakePacket, Header, Kind, Preamble, Reader, TAG_LEN, Writer, classify,
+    expand,
 };
 use punctual_proto::{ConnectToken, TokenKey};
 
@@ -18,7 +19,10 @@ pub fn decode(data: &[u8]) {
     }
     handshake_packet(data);
     if let Ok(gone) = Gone::decode(data) {
-        assert_eq!((classify(data), &gone.encode()[..]), (Kind::Gone, &data[..Gone::LEN]));
+        assert_eq!(
+            (classify(data), &gone.encode()[..]),
+            (Kind::Gone, &data[..Gone::LEN])
+        );
     }
     preamble(data);
     token(data);
