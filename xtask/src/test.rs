@@ -20,18 +20,18 @@ pub(crate) fn run(is_quick: bool) -> ExitCode {
     };
     let mut steps = Steps::new();
     steps.step("tools", tools::provide);
-    steps.step("format", || cargo(&["fmt", "--all", "--check"]));
+    steps.step("format", format);
     steps.step("licences", licences::check);
     steps.step("clippy", clippy);
     steps.step("documentation", documentation);
-    steps.step("tests", || {
-        cargo(&["test", "--workspace", "--features", FEATURES])
-    });
+    steps.step("file names in the docs", docs::check);
     steps.step("vectors are what the code writes", || {
         cargo(&["xtask", "vectors", "--check"])
     });
     steps.step("vectors decode by PROTOCOL.md alone", decode_vectors);
-    steps.step("file names in the docs", docs::check);
+    steps.step("tests", || {
+        cargo(&["test", "--workspace", "--features", FEATURES])
+    });
     // Tests that need these pass without a word where they are not there.
     steps.step("an emulated network", emulated);
     steps.step("recorded networks", recorded);
@@ -40,6 +40,14 @@ pub(crate) fn run(is_quick: bool) -> ExitCode {
     steps.step("demo", slow(demo));
     steps.step("papers, quick", slow(papers));
     steps.finish()
+}
+
+fn format() -> StepResult {
+    cargo(&["fmt", "--all", "--check"])?;
+    match has_fuzz_targets() {
+        true => of_fuzz(&["fmt", "--check"]),
+        false => Ok(Done::Passed),
+    }
 }
 
 fn clippy() -> StepResult {
@@ -81,17 +89,22 @@ fn decode_vectors() -> StepResult {
 
 /// The targets as ordinary tests over their corpora; fuzzing for hours is `cargo fuzz run`.
 fn fuzz() -> StepResult {
-    if !steps::root().join("fuzz").is_dir() {
+    if !has_fuzz_targets() {
         return Ok(Done::Skipped("there are no fuzz targets".to_owned()));
     }
-    let of_fuzz = |arguments: &[&str]| {
-        let (first, rest) = arguments.split_first().expect("a command");
-        let manifest = [first, "--manifest-path", "fuzz/Cargo.toml"];
-        cargo(&[&manifest[..], rest].concat())
-    };
-    of_fuzz(&["fmt", "--check"])?;
     of_fuzz(&["clippy", "--all-targets", "--", "-D", "warnings"])?;
     of_fuzz(&["test"])
+}
+
+fn has_fuzz_targets() -> bool {
+    steps::root().join("fuzz").is_dir()
+}
+
+/// They are a workspace of their own.
+fn of_fuzz(arguments: &[&str]) -> StepResult {
+    let (first, rest) = arguments.split_first().expect("a command");
+    let manifest = [first, "--manifest-path", "fuzz/Cargo.toml"];
+    cargo(&[&manifest[..], rest].concat())
 }
 
 /// Whether namespaces and devices can be had here.
