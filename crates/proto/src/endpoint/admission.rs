@@ -82,10 +82,13 @@ impl Admissions {
         &mut self.effort
     }
 
-    pub(super) fn reply_with(&mut self, to: Route, packet: Vec<u8>) {
-        if self.replies.len() < REPLIES_MAX {
+    /// Whether there is room for it.
+    pub(super) fn reply_with(&mut self, to: Route, packet: Vec<u8>) -> bool {
+        let has_room = self.replies.len() < REPLIES_MAX;
+        if has_room {
             self.replies.push_back((to, packet));
         }
+        has_room
     }
 
     /// The client has shown itself: what was kept for it is no longer needed.
@@ -250,11 +253,11 @@ impl Endpoint {
         {
             // Sent again: the same answer, and nothing computed. Smaller than the HELLO, so no amplification.
             let (id, accept) = (half_open.id, half_open.accept.clone());
-            if half_open.expires_at > now && self.admissions.replies.len() < REPLIES_MAX {
-                self.admissions.replies.push_back((route, accept));
-                if let Some((_, Slot::Session(session))) = self.table.get_mut(id) {
-                    session.on_accept_repeated();
-                }
+            if half_open.expires_at > now
+                && self.admissions.reply_with(route, accept)
+                && let Some((_, Slot::Session(session))) = self.table.get_mut(id)
+            {
+                session.on_accept_repeated();
             }
             return;
         }
@@ -291,16 +294,16 @@ impl Endpoint {
         let (of_site, slots) = (admissions.count_of(site), self.table.free_slots());
         let places = slots.min(HALF_OPEN_MAX.saturating_sub(open));
         // (Who yields is looked for only for who has shown that it receives.)
-        let has_none = open == 0 || (is_validated && admissions.yields_to(now, site).is_none());
-        if places == 0 && has_none {
+        let yields = || !is_validated || admissions.yields_to(now, site).is_some();
+        if places == 0 && (open == 0 || !yields()) {
             self.refuse(route, hello.source, Refusal::Full);
             return false;
         }
-        admissions.effort.see(now);
+        let asks_for_cookies = admissions.effort_at(now).asks_for_cookies();
         // (Who may not be there at all does not get the last place.)
         let is_much = open >= server.cookie_threshold.min(slots.saturating_sub(1))
             || of_site >= HALF_OPEN_PER_ADDRESS
-            || admissions.effort.asks_for_cookies();
+            || asks_for_cookies;
         if !is_validated && is_much {
             let cookie = self.cookies.bake(now, from, hello.source);
             self.stats.retries += 1;

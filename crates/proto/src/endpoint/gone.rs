@@ -3,6 +3,7 @@
 
 use super::routing::Slot;
 use super::{Endpoint, Route};
+use crate::session::CloseReason;
 use crate::time::Instant;
 use crate::wire::{ConnectionId, Gone};
 
@@ -18,8 +19,8 @@ impl Endpoint {
                 source: id,
                 token: server.key.gone_token(id, route.remote),
             };
-            self.admissions.reply_with(route, gone.encode().to_vec());
-            self.stats.gone += 1;
+            let is_told = self.admissions.reply_with(route, gone.encode().to_vec());
+            self.stats.gone += u64::from(is_told);
         }
     }
 
@@ -34,15 +35,12 @@ impl Endpoint {
             return;
         }
         let is_its = |slot: &Slot| matches!(slot, Slot::Session(session) if session.is_gone_by(&gone, route.remote));
-        let Some(id) = self.table.find(is_its) else {
+        let Some(name) = self.table.find(is_its) else {
             self.stats.unknown_session += 1;
             return;
         };
-        let Some((_, Slot::Session(session))) = self.table.get_mut(id) else {
-            return;
-        };
-        let mut shared = self.commons.share(&self.config, true);
-        session.end_gone(&mut shared);
-        self.after_change(id);
+        self.with_session(name, |session, shared| {
+            session.end(CloseReason::Gone, shared);
+        });
     }
 }

@@ -184,9 +184,9 @@ impl Table {
     }
 
     /// The first of which this is true. O(slots).
-    pub(super) fn find(&self, is_it: impl Fn(&Slot) -> bool) -> Option<ConnectionId> {
+    pub(super) fn find(&self, is_it: impl Fn(&Slot) -> bool) -> Option<SessionId> {
         let entry = self.entries.iter().find(|entry| is_it(&entry.slot))?;
-        Some(entry.id)
+        Some(entry.name())
     }
 
     /// Slots, free ones included.

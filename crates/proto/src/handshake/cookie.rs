@@ -2,7 +2,7 @@
 
 use core::net::SocketAddr;
 
-use super::gone::{address_bytes, is_same};
+use super::{address_bytes, is_same};
 use crate::crypto::Secret;
 use crate::limits::COOKIE_TIME;
 use crate::time::{Instant, nanos};

@@ -3,9 +3,9 @@
 //! It follows from the server's key, so that a restart does not change it, from the session's id, and from the client's address: whoever has another server of the
 //! same key say it of an id that it has seen gets a token for its own address.
 
-use core::net::{IpAddr, SocketAddr};
+use core::net::SocketAddr;
 
-use super::ServerKey;
+use super::{ServerKey, address_bytes, is_same};
 use crate::crypto::derive;
 use crate::wire::{ConnectionId, GONE_TOKEN_LEN, Gone};
 
@@ -20,29 +20,8 @@ impl ServerKey {
 }
 
 impl Gone {
-    /// Whether it has this token. Compared without an early exit, so that time tells nothing of a guess.
+    /// Whether it has this token.
     pub(crate) fn has(&self, token: &[u8; GONE_TOKEN_LEN]) -> bool {
         is_same(&self.token, token)
     }
-}
-
-/// An address and its port; of IPv4 as IPv6 maps it.
-pub(super) fn address_bytes(address: SocketAddr) -> [u8; 18] {
-    let ip = match address.ip() {
-        IpAddr::V4(ip) => ip.to_ipv6_mapped(),
-        IpAddr::V6(ip) => ip,
-    };
-    let mut bytes = [0; 18];
-    bytes[..16].copy_from_slice(&ip.octets());
-    bytes[16..].copy_from_slice(&address.port().to_be_bytes());
-    bytes
-}
-
-/// Compared without an early exit, so that time tells nothing of a guess.
-pub(super) fn is_same<const N: usize>(ours: &[u8; N], theirs: &[u8; N]) -> bool {
-    let differs = ours
-        .iter()
-        .zip(theirs)
-        .fold(0, |difference, (a, b)| difference | (a ^ b));
-    differs == 0
 }

@@ -14,6 +14,8 @@ mod server;
 mod tests;
 mod token;
 
+use core::net::{IpAddr, SocketAddr};
+
 pub use token::{ConnectToken, SealedToken, TokenClaims, TokenError, TokenKey};
 
 #[cfg(feature = "vectors")]
@@ -85,4 +87,25 @@ pub(crate) fn prologue(source: crate::wire::ConnectionId) -> [u8; 16] {
     prologue[8..12].copy_from_slice(&crate::wire::VERSION.to_be_bytes());
     prologue[12..].copy_from_slice(&source.0.to_be_bytes());
     prologue
+}
+
+/// An address and its port; of IPv4 as IPv6 maps it.
+fn address_bytes(address: SocketAddr) -> [u8; 18] {
+    let ip = match address.ip() {
+        IpAddr::V4(ip) => ip.to_ipv6_mapped(),
+        IpAddr::V6(ip) => ip,
+    };
+    let mut bytes = [0; 18];
+    bytes[..16].copy_from_slice(&ip.octets());
+    bytes[16..].copy_from_slice(&address.port().to_be_bytes());
+    bytes
+}
+
+/// Compared without an early exit, so that time tells nothing of a guess.
+fn is_same<const N: usize>(ours: &[u8; N], theirs: &[u8; N]) -> bool {
+    let differs = ours
+        .iter()
+        .zip(theirs)
+        .fold(0, |difference, (a, b)| difference | (a ^ b));
+    differs == 0
 }

@@ -167,17 +167,18 @@ impl Inbox {
         if self.done.contains(number) {
             return Taken::Duplicate;
         }
-        let known = self
-            .partials
-            .find(number)
-            .map(|partial| partial.compare(symbol));
-        match known {
-            Some(Cuts::Contradict) => return Taken::Malformed,
-            Some(Cuts::Old) => return Taken::Duplicate,
-            Some(Cuts::New) => self.drop_partial(number, pool),
-            Some(Cuts::Same) | None => {}
-        }
-        if !matches!(known, Some(Cuts::Same)) {
+        let known = self.partials.find(number);
+        let known = match known.map(|at| (at, self.partials[at].compare(symbol))) {
+            Some((_, Cuts::Contradict)) => return Taken::Malformed,
+            Some((_, Cuts::Old)) => return Taken::Duplicate,
+            Some((_, Cuts::New)) => {
+                self.drop_partial(number, pool);
+                None
+            }
+            Some((at, Cuts::Same)) => Some(at),
+            None => None,
+        };
+        if known.is_none() {
             self.see(number, pool);
             let needs = k * symbol.data.len();
             // (A block of one symbol takes no place.)
@@ -191,10 +192,8 @@ impl Inbox {
                 return self.finish_block(number, symbol.data, pool);
             }
         }
-        let partial = match self.partials.find(number) {
-            Some(partial) => partial,
-            None => self.partials.add(Partial::new(number, symbol, pool)),
-        };
+        let at = known.unwrap_or_else(|| self.partials.add(Partial::new(number, symbol, pool)));
+        let partial = &mut self.partials[at];
         if !partial.add(symbol, pool) {
             return Taken::Duplicate;
         }

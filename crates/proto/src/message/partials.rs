@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 use core::cmp::Ordering;
-use core::ops::RangeInclusive;
+use core::ops::{Index, IndexMut, RangeInclusive};
 
 use crate::limits::SOURCE_SYMBOLS_MAX;
 use crate::pool::Pool;
@@ -157,21 +157,21 @@ impl Partials {
         }
     }
 
-    pub(super) fn find(&mut self, number: u64) -> Option<&mut Partial> {
+    /// Where a block is, until one is removed.
+    pub(super) fn find(&self, number: u64) -> Option<usize> {
         let (_, at) = self.places[self.place(number).ok()?];
-        Some(&mut self.all[usize::from(at)])
+        Some(at.into())
     }
 
-    /// One that is not there yet. There are at most [`PARTIAL_BLOCKS_MAX`](crate::limits::PARTIAL_BLOCKS_MAX).
-    pub(super) fn add(&mut self, partial: Partial) -> &mut Partial {
+    /// One that is not there yet: where it is then. There are at most [`PARTIAL_BLOCKS_MAX`](crate::limits::PARTIAL_BLOCKS_MAX).
+    pub(super) fn add(&mut self, partial: Partial) -> usize {
         if let Err(place) = self.place(partial.number) {
             self.places
                 .insert(place, (partial.number, self.all.len() as u16));
         }
         self.bytes += partial.bytes();
         self.all.push(partial);
-        let last = self.all.len() - 1;
-        &mut self.all[last]
+        self.all.len() - 1
     }
 
     pub(super) fn remove(&mut self, number: u64) -> Option<Partial> {
@@ -207,6 +207,20 @@ impl Partials {
     }
 }
 
+impl Index<usize> for Partials {
+    type Output = Partial;
+
+    fn index(&self, at: usize) -> &Partial {
+        &self.all[at]
+    }
+}
+
+impl IndexMut<usize> for Partials {
+    fn index_mut(&mut self, at: usize) -> &mut Partial {
+        &mut self.all[at]
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -230,7 +244,7 @@ mod tests {
                         prop_assert_eq!(partials.first_of(&numbers), first);
                     }
                     _ if model.contains_key(&number) => {
-                        let found = partials.find(number).map(|it| it.source_symbols);
+                        let found = partials.find(number).map(|at| partials[at].source_symbols);
                         prop_assert_eq!(found, model.get(&number).copied());
                     }
                     _ => {

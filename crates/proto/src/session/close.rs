@@ -154,7 +154,7 @@ impl Session {
     }
 
     /// The session is over without another word from this side.
-    pub(super) fn end(&mut self, why: CloseReason, shared: &mut Shared<'_>) {
+    pub(crate) fn end(&mut self, why: CloseReason, shared: &mut Shared<'_>) {
         if matches!(self.state, State::Closed) {
             return;
         }
@@ -171,11 +171,6 @@ impl Session {
         gone.source == self.peer
             && remote == self.remote()
             && (self.liveness.gone_token).is_some_and(|token| gone.has(&token))
-    }
-
-    /// The server knows nothing of the session.
-    pub(crate) fn end_gone(&mut self, shared: &mut Shared<'_>) {
-        self.end(CloseReason::Gone, shared);
     }
 
     fn drop_everything(&mut self, shared: &mut Shared<'_>) {
