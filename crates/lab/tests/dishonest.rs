@@ -3,53 +3,15 @@
 
 mod support;
 
-use std::collections::VecDeque;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use punctual_lab::world::LabAead;
 use punctual_proto::crypto::{Aead, AeadKey, Algorithm, OpenError};
 use punctual_proto::wire::{Ack, AckRanges, Frame, Order, Preamble, Symbol, Writer};
 use punctual_proto::{CloseCode, CloseReason, EndpointConfig, SendOptions, limits};
+use support::lies::{Lies, LyingAead};
 use support::{Duo, client_config, ms, path, server_config};
-
-type Lies = Arc<Mutex<VecDeque<Vec<u8>>>>;
-
-/// Seals what a dishonest peer wants to say instead of what its endpoint says.
-struct LyingAead(Lies);
-
-struct LyingKey {
-    honest: Box<dyn AeadKey>,
-    lies: Lies,
-}
-
-impl Aead for LyingAead {
-    fn key(&self, algorithm: Algorithm, key: &[u8]) -> Box<dyn AeadKey> {
-        Box::new(LyingKey {
-            honest: LabAead.key(algorithm, key),
-            lies: Arc::clone(&self.0),
-        })
-    }
-
-    fn preferred(&self) -> Algorithm {
-        LabAead.preferred()
-    }
-}
-
-impl AeadKey for LyingKey {
-    fn seal(&self, nonce: [u8; 12], header: &[u8], buffer: &mut [u8]) -> [u8; 16] {
-        let mut lies = self.lies.lock().unwrap();
-        if let Some(lie) = lies.pop_front_if(|lie| lie.len() <= buffer.len()) {
-            buffer.fill(0);
-            buffer[..lie.len()].copy_from_slice(&lie);
-        }
-        self.honest.seal(nonce, header, buffer)
-    }
-
-    fn open(&self, nonce: [u8; 12], header: &[u8], buffer: &mut [u8]) -> Result<usize, OpenError> {
-        self.honest.open(nonce, header, buffer)
-    }
-}
 
 /// A server and a dishonest client.
 struct Liar {

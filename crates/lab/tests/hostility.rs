@@ -225,7 +225,7 @@ fn junk_with_a_cookie_is_soon_left_alone() {
 #[test]
 fn a_full_server_computes_nothing() {
     let mut config = server_config();
-    config.sessions_max = 10;
+    config.capacity.sessions_max = 10;
     let mut server = Endpoint::new(config, [9; 32]);
     let now = Instant::from_nanos(1_000_000_000);
     let got_in: Vec<usize> = (0..20)
@@ -242,7 +242,7 @@ fn a_full_server_computes_nothing() {
 fn a_small_server_is_not_filled_by_who_does_not_come() {
     let small = |sessions_max| {
         let mut config = server_config();
-        config.sessions_max = sessions_max;
+        config.capacity.sessions_max = sessions_max;
         Endpoint::new(config, [9; 32])
     };
     // Addresses that may be a pretence: HELLOs without a cookie.

@@ -45,7 +45,19 @@ fn enqueue(library: &Arc<Library>) {
     }
 }
 
+/// Says that nobody builds any more, when building panics: the next call tries again.
+struct Building;
+
+impl Drop for Building {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            lock().is_building = false;
+        }
+    }
+}
+
 fn build_all() {
+    let _building = Building;
     loop {
         // It stays in the queue while it is built, so that nobody queues it a second time.
         let Some(library) = next() else { return };

@@ -42,8 +42,9 @@ mod time;
 pub mod vectors;
 
 pub use endpoint::{
-    ConfigError, ConnectError, ConnectOptions, Ecn, Endpoint, EndpointConfig, EndpointStats,
-    Promise, Route, ServerConfig, SessionId, ThinStreams, Transmit, Uplink, canonical,
+    Capacity, ConfigError, ConnectError, ConnectOptions, Ecn, Endpoint, EndpointConfig,
+    EndpointStats, Promise, Route, ServerConfig, SessionId, ThinStreams, Transmit, Uplink,
+    canonical,
 };
 pub use handshake::{ConnectToken, SealedToken, ServerKey, TokenClaims, TokenError, TokenKey};
 pub use message::SharedContent;

@@ -38,6 +38,12 @@ pub const BLOCK_WINDOW: u64 = 8192;
 /// an honest sender is refused only when the application does not take its messages. (A block counts whole from its first symbol on, and takes what has come
 /// of it.)
 pub const RECEIVE_MAX: usize = 4 * SEND_QUEUE_MAX;
+/// Bytes that an endpoint's sessions together hold for their peers and cannot hand on yet, unless it is told otherwise: beyond it the sessions end that hold most.
+pub const RECEIVED_BYTES_MAX: usize = 1 << 30;
+/// What it may be told at least: room for two sessions at their bound in the half that sessions share.
+pub const RECEIVED_BYTES_LEAST: usize = 4 * RECEIVE_MAX;
+/// Bytes that each session may hold for its peer however much others do: more than the largest block, and than a game's messages under way.
+pub const RECEIVE_FLOOR: usize = 96 * 1024;
 /// Messages of several blocks that a session holds half received; twice what a sender has in progress, since it may have
 /// given up some that the receiver has not heard of.
 pub const ASSEMBLIES_MAX: usize = 2 * LARGE_IN_PROGRESS_MAX;

@@ -16,7 +16,7 @@ use crate::handshake::{
     ServerKey, TokenClaims, TokenError, TokenKey, builder, prologue, read_accept_payload,
     read_hello, read_hello_payload,
 };
-use crate::message::{Block, Cut, Inbox, Ready, Taken};
+use crate::message::{Block, Cut, Inbox, Ready, Room, Share, Taken};
 use crate::pool::Pool;
 use crate::schedule::{Entry, Item, NO_DEADLINE, Reach, Schedule, UNIT};
 use crate::stream::{Arrived, Incoming, StreamId, Verdict};
@@ -382,7 +382,12 @@ impl Default for Reassembly {
 
 impl Reassembly {
     pub fn handle_symbol(&mut self, symbol: &Symbol<'_>) -> Reassembled {
-        match self.inbox.handle_symbol(symbol, 0, &mut self.pool) {
+        let room = Room {
+            waiting_bytes: 0,
+            unfinished_bytes: 0,
+            share: Share::ALL,
+        };
+        match self.inbox.handle_symbol(symbol, room, &mut self.pool) {
             Taken::Kept | Taken::Duplicate | Taken::Refused => Reassembled::Nothing,
             Taken::Malformed => Reassembled::Malformed,
             Taken::Ready => {

@@ -50,9 +50,13 @@ fn main() -> Result<(), Box<dyn Error>> {
         thread::sleep((FRAME * frame).saturating_sub(start.elapsed()));
     }
     latencies.sort();
-    let (median, bound) = latencies[latencies.len() / 2];
     let count = latencies.len();
-    println!("{count} inputs on time in {FRAMES} frames, median latency {median:?} +- {bound:?}");
+    match latencies.get(count / 2) {
+        Some((median, bound)) => println!(
+            "{count} inputs on time in {FRAMES} frames, median latency {median:?} +- {bound:?}"
+        ),
+        None => println!("no input was on time in {FRAMES} frames"),
+    }
     client.close(session, CloseCode::DONE, "game over");
     client.flush()?;
     Ok(())

@@ -56,6 +56,11 @@ impl Assembly {
 }
 
 impl Assemblies {
+    /// Bytes of them that are here.
+    pub(crate) const fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     /// Takes in what has come, and hands the buffer that it came in back. All messages together hold at most `bytes_max` bytes.
     pub(crate) fn take(&mut self, piece: Piece, bytes_max: usize) -> (Assembled, Vec<u8>) {
         match piece {

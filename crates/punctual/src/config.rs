@@ -7,7 +7,7 @@ use punctual_net::crypto::AwsLc;
 use punctual_net::udp::SocketOptions;
 use punctual_policy::{Library, PolicyKind};
 use punctual_proto::{
-    EndpointConfig, Promise, ServerConfig, ThinStreams, TokenKey, Uplink, limits,
+    Capacity, EndpointConfig, Promise, ServerConfig, ThinStreams, TokenKey, Uplink, limits,
 };
 
 use crate::{MeasureRules, ServerKey};
@@ -30,8 +30,9 @@ pub struct Config {
     /// Half-open handshakes from which on a server asks newcomers for a cookie, which costs them a round trip; 0 asks
     /// always. Default 64: more at once than a game sees unless it is attacked.
     pub cookie_threshold: usize,
-    /// Most sessions, up to 262,144 (the default). An idle one takes about 4 KiB.
-    pub sessions_max: usize,
+    /// How much the endpoint takes on: most sessions, of which an idle one takes about 4 KiB, and what all of them may have it hold that they have sent and that is
+    /// not complete. Default 262,144 and 1 GiB; set both on a server by what its machine has.
+    pub capacity: Capacity,
     /// Largest UDP payload to send or receive, 1,200 to 1,472 bytes. Default 1,472; what the path carries is found out
     /// below that. Lower it where a tunnel is known to be narrow.
     pub datagram_max: u16,
@@ -77,7 +78,7 @@ pub struct Config {
 pub enum Receive {
     /// Put together in memory, and received like all others.
     Whole {
-        /// Bytes of large messages that a session puts together at the same time. A peer that sends more has its session closed
+        /// Bytes of large messages that a session puts together at the same time, at most half of [`Capacity::received_bytes_max`]. A peer that sends more has its session closed
         /// with [`CloseCode::TOO_LARGE`](crate::CloseCode::TOO_LARGE).
         bytes_max: usize,
     },
@@ -101,7 +102,7 @@ impl Default for Config {
             policy: PolicyKind::default(),
             token_key: None,
             cookie_threshold: limits::COOKIE_THRESHOLD,
-            sessions_max: limits::SESSIONS_MAX,
+            capacity: Capacity::default(),
             datagram_max: limits::MTU_MAX,
             idle_timeout: Duration::from_secs(30),
             keep_alive: Some(Duration::from_secs(10)),
@@ -128,7 +129,7 @@ impl Config {
         EndpointConfig {
             server,
             thread: self.thread,
-            sessions_max: self.sessions_max,
+            capacity: self.capacity,
             datagram_max: self.datagram_max,
             idle_timeout: self.idle_timeout,
             keep_alive: self.keep_alive,
@@ -137,6 +138,16 @@ impl Config {
             thin_streams: self.thin_streams,
             promise: self.promise,
             ..EndpointConfig::client(Arc::new(AwsLc), library(self.policy))
+        }
+    }
+
+    /// How large messages are received, as far as there is room for them.
+    pub(crate) fn receiving(&self) -> Receive {
+        match self.receive {
+            Receive::Whole { bytes_max } => Receive::Whole {
+                bytes_max: bytes_max.min(self.capacity.received_bytes_max / 2),
+            },
+            Receive::Pieces => Receive::Pieces,
         }
     }
 

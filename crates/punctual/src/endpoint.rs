@@ -3,7 +3,7 @@
 use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::{self, JoinHandle};
+use std::thread::{self, JoinHandle, ThreadId};
 use std::time::{Duration, Instant};
 
 use punctual_net::clock::Clock;
@@ -34,6 +34,8 @@ struct Owner {
     core: Arc<Core>,
     key: Option<PublicKey>,
     thread: Mutex<Option<JoinHandle<()>>>,
+    /// That thread's: what it runs of the application may close the endpoint, or drop its last handle.
+    thread_id: ThreadId,
 }
 
 impl Endpoint {
@@ -67,7 +69,7 @@ impl Endpoint {
     ) -> Result<Self, EndpointError> {
         let (core, machinery) = Core::new(
             config.endpoint(key),
-            (config.receive, config.measure),
+            (config.receiving(), config.measure),
             socket,
             reach,
             Clock::start(),
@@ -82,6 +84,7 @@ impl Endpoint {
             owner: Arc::new(Owner {
                 core,
                 key: key.map(ServerKey::public),
+                thread_id: thread.thread().id(),
                 thread: Mutex::new(Some(thread)),
             }),
         })
@@ -282,7 +285,7 @@ impl Endpoint {
         self.core().lock().endpoint.sessions()
     }
 
-    /// Datagrams that concerned no session.
+    /// Datagrams that concerned no session, and what all sessions hold.
     #[must_use]
     pub fn stats(&self) -> EndpointStats {
         self.core().lock().endpoint.stats()
@@ -297,10 +300,12 @@ impl Endpoint {
 impl Owner {
     fn close(&self) {
         self.core.stop();
+        // (Before the lock: who holds it may be waiting for this very thread.)
+        if thread::current().id() == self.thread_id {
+            return;
+        }
         let mut thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
-        // (A waker of the application's may drop the last handle, on that very thread.)
-        let is_other = |thread: &JoinHandle<()>| thread.thread().id() != thread::current().id();
-        if let Some(thread) = thread.take().filter(is_other) {
+        if let Some(thread) = thread.take() {
             // A panic of the thread has been printed; there is nothing to add to it here.
             let _ = thread.join();
         }

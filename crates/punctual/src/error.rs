@@ -105,7 +105,7 @@ impl fmt::Display for ConnectError {
             ),
             Self::TooManySessions { limit } => write!(
                 f,
-                "this endpoint already has its {limit} sessions: close some, or raise sessions_max"
+                "this endpoint already has its {limit} sessions: close some, or raise Capacity::sessions_max"
             ),
             Self::EndpointClosed => f.write_str("the endpoint is closed: make another one"),
         }

@@ -118,7 +118,7 @@ impl Endpoint {
             driver,
             reach,
             key: key.map(ServerKey::public),
-            receive: config.receive,
+            receive: config.receiving(),
             sessions: BTreeMap::new(),
             rhythm: Rhythm::default(),
         })
@@ -169,7 +169,13 @@ impl Endpoint {
     pub fn flush(&mut self) -> io::Result<()> {
         self.rhythm.flush(self.driver.now());
         self.driver.endpoint_mut().let_answers_go();
-        self.driver.send().map(drop)
+        // A turn sends some thousand datagrams.
+        for _ in 0..TURNS_MAX {
+            if !self.driver.send()? {
+                break;
+            }
+        }
+        Ok(())
     }
 
     /// Where the kernel last would not send to since this was last asked, and why: no route, a firewall. A session whose handshake ends with
@@ -227,7 +233,11 @@ impl Endpoint {
         };
         let assemblies = self.sessions.get_mut(&id)?;
         let (assembled, buffer) = assemblies.take(piece, bytes_max);
-        self.driver.endpoint_mut().recycle(buffer);
+        let kept = assemblies.bytes();
+        let now = self.driver.now();
+        let endpoint = self.driver.endpoint_mut();
+        endpoint.recycle(buffer);
+        endpoint.set_kept(now, id, kept, 0);
         match assembled {
             Assembled::Going => None,
             Assembled::Whole(message) => Some(Event::Message(message)),
@@ -451,7 +461,7 @@ impl Drop for Endpoint {
         let endpoint = self.driver.endpoint_mut();
         endpoint.close_all(now, CloseCode::SHUTDOWN, reason);
         // Whom this does not reach finds out by the idle timeout.
-        let _ = self.driver.send();
+        while matches!(self.driver.send(), Ok(true)) {}
     }
 }
 

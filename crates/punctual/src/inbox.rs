@@ -12,12 +12,17 @@ pub(crate) const MESSAGES_MAX: usize = 1024;
 /// Bytes of them. One message may lie above it.
 pub(crate) const BYTES_MAX: usize = 1 << 20;
 
+/// The protocol is told of what waits here in steps of so many bytes: most sessions never have as many.
+const TOLD_STEP: usize = 1 << 16;
+
 /// The inbox of one session.
 #[derive(Debug, Default)]
 pub(crate) struct Inbox {
     /// In the order of arrival.
     arrived: VecDeque<Arrived>,
     arrived_bytes: usize,
+    /// What the protocol was last told of them.
+    told_bytes: usize,
     /// The protocol keeps further messages until there is room here again.
     is_held: bool,
     /// Streams that this side has open, with the outcomes that nobody has taken yet.
@@ -114,6 +119,24 @@ impl Inbox {
         let has_room =
             self.arrived.len() <= MESSAGES_MAX / 2 && self.arrived_bytes <= BYTES_MAX / 2;
         has_room && std::mem::take(&mut self.is_held)
+    }
+
+    /// Bytes that the protocol was last told to wait here.
+    pub(crate) const fn told_bytes(&self) -> usize {
+        self.told_bytes
+    }
+
+    /// Bytes that wait here, if the protocol is to be told: since it was, there have been many more or less.
+    pub(crate) fn take_news(&mut self) -> Option<usize> {
+        self.has_news().then(|| {
+            self.told_bytes = self.arrived_bytes;
+            self.told_bytes
+        })
+    }
+
+    /// Whether there is something for [`take_news`](Self::take_news) to take.
+    pub(crate) const fn has_news(&self) -> bool {
+        self.arrived_bytes.abs_diff(self.told_bytes) >= TOLD_STEP
     }
 
     /// The protocol has opened a stream.

@@ -132,8 +132,8 @@ pub use punctual_net::udp::BindError;
 pub use punctual_policy::{ParsePolicyKindError, PolicyKind};
 pub use punctual_proto::wire::Refusal;
 pub use punctual_proto::{
-    Cancel, CloseCode, CloseReason, ConfigError, ConnectToken, Delivery, EndpointStats, Fairness,
-    Forecast, MessageId, MissReason, Outcome, PathReport, Piece, Promise, PromiseGroup, SendError,
-    SendOptions, SessionId, SessionStats, SharedContent, StreamId, StreamStats, ThinStreams,
-    TokenError, TokenKey, Uplink, WhenLate,
+    Cancel, Capacity, CloseCode, CloseReason, ConfigError, ConnectToken, Delivery, EndpointStats,
+    Fairness, Forecast, MessageId, MissReason, Outcome, PathReport, Piece, Promise, PromiseGroup,
+    SendError, SendOptions, SessionId, SessionStats, SharedContent, StreamId, StreamStats,
+    ThinStreams, TokenError, TokenKey, Uplink, WhenLate,
 };

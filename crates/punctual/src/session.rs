@@ -373,8 +373,11 @@ impl Handle {
 
     /// Lets the protocol go on when the inbox has room again.
     pub(crate) fn after_taking(&self) {
-        if self.mailbox.lock().take_release() {
-            self.core.hand_over_more(self.id);
+        let mut inbox = self.mailbox.lock();
+        let (is_released, is_news) = (inbox.take_release(), inbox.has_news());
+        drop(inbox);
+        if is_released || is_news {
+            self.core.after_taking(self.id, is_released);
         }
     }
 

@@ -125,7 +125,8 @@ impl<T: Send> Bell for Signal<T> {
     }
 }
 
-/// Bells to be rung once a lock is free: a waker is the application's, and may do what needs that lock.
+/// Bells to be rung once a lock is free: a waker is the application's, and may do what needs that lock. (Not what rings the same bell: wakers run under the bell's own
+/// lock, and to poll or to receive within one is what no waker of an executor does.)
 #[derive(Default)]
 pub(crate) struct Rings(Vec<(Arc<dyn Bell>, Topic)>);
 

@@ -224,7 +224,11 @@ impl Stream {
                 core.wake();
                 Ok(message)
             }
-            Err(error) => Err(self.inner.session.explain(error)),
+            Err(error) => {
+                // What was lent is not kept.
+                core.returned.let_go();
+                Err(self.inner.session.explain(error))
+            }
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::fmt;
+use std::net::Ipv6Addr;
 use std::str::FromStr;
 
 use crate::PublicKey;
@@ -120,8 +121,12 @@ impl FromStr for ServerUrl {
         let (host, port) = match place.strip_prefix('[') {
             Some(bracketed) => {
                 let (host, port) = bracketed.split_once(']').ok_or(UrlError::Host)?;
-                host.parse::<std::net::Ipv6Addr>()
-                    .map_err(|_| UrlError::Host)?;
+                // A link-local one has a zone: which of this machine's links.
+                let (address, zone) = host.split_once('%').unwrap_or((host, "0"));
+                let is_address = address.parse::<Ipv6Addr>().is_ok();
+                if !is_address || zone.is_empty() {
+                    return Err(UrlError::Host);
+                }
                 (host, port.strip_prefix(':').ok_or(UrlError::Port)?)
             }
             None => place.split_once(':').ok_or(UrlError::Port)?,
@@ -178,6 +183,7 @@ mod tests {
             "::1",
             "2001:db8::7",
             "localhost",
+            "fe80::1%eth0",
         ] {
             let url = ServerUrl::new(host, 7777, key);
             assert_eq!(url.to_string().parse(), Ok(url));
@@ -202,6 +208,7 @@ mod tests {
             (format!("punctual://a b:1#{key}"), UrlError::Host),
             (format!("punctual://[::1:1#{key}"), UrlError::Host),
             (format!("punctual://[a]:1#{key}"), UrlError::Host),
+            (format!("punctual://[fe80::1%]:1#{key}"), UrlError::Host),
             (format!("punctual://a#{key}"), UrlError::Port),
             (format!("punctual://a:0#{key}"), UrlError::Port),
             (format!("punctual://::1:1#{key}"), UrlError::Host),

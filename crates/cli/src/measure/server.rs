@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use punctual::{CloseCode, Config, Endpoint, MeasureRules, Receive, TracePart};
+use punctual::{Capacity, CloseCode, Config, Endpoint, MeasureRules, Receive, TracePart};
 use serde_json::{Value, json};
 
 use super::keep::{Keep, Kept, Limits};
@@ -127,7 +127,10 @@ fn listen(args: &Args) -> Result<Endpoint, Failure> {
         );
     }
     let config = Config {
-        sessions_max: args.sessions as usize,
+        capacity: Capacity {
+            sessions_max: args.sessions as usize,
+            ..Capacity::default()
+        },
         // Ordinary messages are thrown away as they come.
         receive: Receive::Pieces,
         measure: Some(args.rules()),

@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each test file uses its own part of this")]
 
 pub(crate) mod bulk;
+pub(crate) mod lies;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -99,6 +99,15 @@ impl Message {
         self.split == Split::No && self.len > self.segment_bytes
     }
 
+    /// Whether its first datagram is as long as they get: a shorter one, the last, passes where those before were too large.
+    #[cfg_attr(
+        not(target_os = "linux"),
+        allow(dead_code, reason = "the portable backend does not split")
+    )]
+    pub(super) const fn is_full(&self) -> bool {
+        self.len >= self.segment_bytes
+    }
+
     fn may_grow_by(&self, len: usize, to: SocketAddr, from: Option<IpAddr>, ecn: Ecn) -> bool {
         self.split == Split::No
             && len <= self.segment_bytes

@@ -52,8 +52,10 @@ impl Socket {
             share_port(&inner)?;
         }
         // Systems that refuse a size, rather than granting less, keep their default.
-        let _ = inner.set_recv_buffer_size(options.recv_buffer_bytes);
-        let _ = inner.set_send_buffer_size(options.send_buffer_bytes);
+        // (They take a C int; what is larger would be cut to its low bits.)
+        let int_max = i32::MAX as usize;
+        let _ = inner.set_recv_buffer_size(options.recv_buffer_bytes.min(int_max));
+        let _ = inner.set_send_buffer_size(options.send_buffer_bytes.min(int_max));
         let backend = sys::Engine::prepare(&inner, address.ip(), options)?;
         inner
             .bind(&address.into())

@@ -9,7 +9,7 @@ use crate::crypto::Aead;
 use crate::handshake::{ServerKey, TokenKey};
 use crate::limits::{
     COOKIE_THRESHOLD, HANDSHAKE_TIMEOUT_MIN, IDLE_TIMEOUT_MIN, KEEP_ALIVE_MIN, MTU_MAX, MTU_MIN,
-    SESSIONS_MAX,
+    RECEIVED_BYTES_LEAST, RECEIVED_BYTES_MAX, SESSIONS_MAX,
 };
 use crate::session::{KEY_UPDATE_PACKETS, KEY_UPDATE_PACKETS_MAX};
 
@@ -91,6 +91,32 @@ pub enum Uplink {
     Unlimited,
 }
 
+/// How much an endpoint takes on, of sessions and of what they send. What is left out of it stays as it is:
+///
+/// ```
+/// let capacity = punctual_proto::Capacity { sessions_max: 100, ..Default::default() };
+/// assert_eq!(capacity.received_bytes_max, 1 << 30);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Capacity {
+    /// Most sessions; up to 262,144, which is the default.
+    pub sessions_max: usize,
+    /// Bytes that all sessions together hold for their peers and cannot hand on yet, at least 16 MiB: blocks half received, messages half put together or out of
+    /// order. Beyond it the session that holds most is closed with [`CloseCode::NO_ROOM`](crate::CloseCode::NO_ROOM). Long before, each is held back to a fair part
+    /// of the half of it, what waits for the application included, but not below 96 KiB. Default 1 GiB. (What a session holds is bounded besides, by
+    /// [`RECEIVE_MAX`](crate::limits::RECEIVE_MAX).)
+    pub received_bytes_max: usize,
+}
+
+impl Default for Capacity {
+    fn default() -> Self {
+        Self {
+            sessions_max: SESSIONS_MAX,
+            received_bytes_max: RECEIVED_BYTES_MAX,
+        }
+    }
+}
+
 /// How an endpoint behaves.
 #[derive(Clone)]
 pub struct EndpointConfig {
@@ -102,8 +128,8 @@ pub struct EndpointConfig {
     pub server: Option<ServerConfig>,
     /// Which of the process's threads this endpoint belongs to, 0..=63; part of its connection ids.
     pub thread: u8,
-    /// Most sessions; up to 262,144.
-    pub sessions_max: usize,
+    /// How much it takes on.
+    pub capacity: Capacity,
     /// Largest UDP payload to send or receive, 1,200..=1,472 bytes. Lower it where a tunnel is known to be narrow.
     pub datagram_max: u16,
     /// A session ends when nothing came for this long. The smaller of both sides' holds.
@@ -131,7 +157,7 @@ impl core::fmt::Debug for EndpointConfig {
         f.debug_struct("EndpointConfig")
             .field("server", &self.server)
             .field("thread", &self.thread)
-            .field("sessions_max", &self.sessions_max)
+            .field("capacity", &self.capacity)
             .field("datagram_max", &self.datagram_max)
             .field("idle_timeout", &self.idle_timeout)
             .field("keep_alive", &self.keep_alive)
@@ -168,7 +194,7 @@ impl EndpointConfig {
             policies,
             server: None,
             thread: 0,
-            sessions_max: SESSIONS_MAX,
+            capacity: Capacity::default(),
             datagram_max: MTU_MAX,
             idle_timeout: Duration::from_secs(30),
             keep_alive: Some(Duration::from_secs(10)),
@@ -198,8 +224,12 @@ impl EndpointConfig {
         let checks = [
             (self.thread < 64, "thread must be below 64"),
             (
-                (1..=SESSIONS_MAX).contains(&self.sessions_max),
+                (1..=SESSIONS_MAX).contains(&self.capacity.sessions_max),
                 "sessions_max must be 1 to 262144",
+            ),
+            (
+                self.capacity.received_bytes_max >= RECEIVED_BYTES_LEAST,
+                "received_bytes_max must be at least 16 MiB",
             ),
             (
                 (MTU_MIN..=MTU_MAX).contains(&self.datagram_max),

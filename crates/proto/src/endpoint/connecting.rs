@@ -4,9 +4,9 @@ use alloc::boxed::Box;
 use core::net::SocketAddr;
 use core::time::Duration;
 
-use super::{ConnectOptions, Ecn, EndpointConfig, Transmit, canonical};
+use super::{Ecn, EndpointConfig, Transmit, canonical};
 use crate::crypto::Algorithm;
-use crate::handshake::{ClientHandshake, Entropy, Parameters};
+use crate::handshake::{ClientHandshake, ConnectToken, Entropy, Parameters};
 use crate::session::CloseReason;
 use crate::time::Instant;
 use crate::wire::{ConnectionId, Refusal};
@@ -16,6 +16,39 @@ const REPEAT: Duration = Duration::from_millis(250);
 const REPEAT_MAX: Duration = Duration::from_secs(1);
 /// A refusal is not authenticated: it is believed when nothing better came for this long.
 const REFUSAL_PATIENCE: Duration = Duration::from_millis(750);
+
+/// Where to connect to, and as whom.
+#[derive(Clone, Debug)]
+pub struct ConnectOptions {
+    /// The server's address.
+    pub remote: SocketAddr,
+    /// The server's public key.
+    pub server_key: [u8; 32],
+    /// From the game's backend, if the server asks for one.
+    pub token: Option<ConnectToken>,
+}
+
+/// Why a connection could not be begun. (Any 32 bytes are a public key: a wrong one is a handshake that does not succeed.)
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ConnectError {
+    /// The endpoint holds as many sessions as it may.
+    TooManySessions {
+        /// How many.
+        limit: usize,
+    },
+}
+
+impl core::fmt::Display for ConnectError {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Self::TooManySessions { limit } => {
+                write!(f, "this endpoint already has its {limit} sessions")
+            }
+        }
+    }
+}
+
+impl core::error::Error for ConnectError {}
 
 pub(super) struct Connecting {
     pub(super) handshake: ClientHandshake,

@@ -10,6 +10,7 @@ mod connecting;
 mod coordinator;
 mod effort;
 mod gone;
+mod room;
 mod route;
 mod routing;
 mod streams;
@@ -22,10 +23,12 @@ use alloc::vec::Vec;
 use core::net::{IpAddr, SocketAddr};
 use core::time::Duration;
 
-pub use config::{ConfigError, EndpointConfig, Promise, ServerConfig, ThinStreams, Uplink};
+pub use config::{
+    Capacity, ConfigError, EndpointConfig, Promise, ServerConfig, ThinStreams, Uplink,
+};
 use punctual_policy::Situation;
 
-use crate::handshake::{ConnectToken, CookieJar, Entropy};
+use crate::handshake::{CookieJar, Entropy};
 use crate::pool::Pool;
 use crate::session::{
     CloseCode, CloseReason, Commons, Event, PathReport, SendError, Session, SessionStats, Shared,
@@ -35,8 +38,10 @@ use crate::time::{Instant, earliest};
 use crate::wire::{ConnectionId, Header, Kind, classify};
 use admission::Admissions;
 use connecting::Connecting;
+pub use connecting::{ConnectError, ConnectOptions};
 use coordinator::Coordinator;
 pub(crate) use coordinator::Pending;
+use room::EndpointRoom;
 pub use route::{Route, canonical};
 use routing::{Slot, Table};
 use timers::TimerHeap;
@@ -84,40 +89,7 @@ impl SessionId {
     }
 }
 
-/// Where to connect to, and as whom.
-#[derive(Clone, Debug)]
-pub struct ConnectOptions {
-    /// The server's address.
-    pub remote: SocketAddr,
-    /// The server's public key.
-    pub server_key: [u8; 32],
-    /// From the game's backend, if the server asks for one.
-    pub token: Option<ConnectToken>,
-}
-
-/// Why a connection could not be begun. (Any 32 bytes are a public key: a wrong one is a handshake that does not succeed.)
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ConnectError {
-    /// The endpoint holds as many sessions as it may.
-    TooManySessions {
-        /// How many.
-        limit: usize,
-    },
-}
-
-impl core::fmt::Display for ConnectError {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self {
-            Self::TooManySessions { limit } => {
-                write!(f, "this endpoint already has its {limit} sessions")
-            }
-        }
-    }
-}
-
-impl core::error::Error for ConnectError {}
-
-/// Datagrams that concern no session.
+/// Datagrams that concern no session, and what all sessions hold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct EndpointStats {
@@ -139,6 +111,10 @@ pub struct EndpointStats {
     pub refusals: u64,
     /// Diffie-Hellman exchanges spent on HELLOs.
     pub handshakes: u64,
+    /// Sessions closed because all together held too much for their peers, and these most.
+    pub closed_for_room: u64,
+    /// Bytes that sessions hold for their peers at present: what is not complete, and what waits for the application (in a session's own inbox to within 64 KiB).
+    pub held_bytes: u64,
 }
 
 /// All sessions of one socket.
@@ -149,6 +125,7 @@ pub struct Endpoint {
     table: Table,
     timers: TimerHeap,
     admissions: Admissions,
+    room: EndpointRoom,
     cookies: CookieJar,
     /// Sessions that may have something to send.
     transmit_queue: VecDeque<u32>,
@@ -182,9 +159,10 @@ impl Endpoint {
             table: Table::new(
                 config.thread,
                 cookies.first_generation(),
-                config.sessions_max,
+                config.capacity.sessions_max,
             ),
             coordinator: Coordinator::new(config.uplink),
+            room: EndpointRoom::new(config.capacity.received_bytes_max),
             config,
             commons,
             trims: Trims::default(),
@@ -209,7 +187,7 @@ impl Endpoint {
         now: Instant,
         options: &ConnectOptions,
     ) -> Result<SessionId, ConnectError> {
-        let limit = self.config.sessions_max;
+        let limit = self.config.capacity.sessions_max;
         let id = self
             .table
             .reserve()
@@ -266,6 +244,7 @@ impl Endpoint {
         };
         let was_confirmed = session.is_confirmed();
         let mut shared = self.commons.share(&self.config, true);
+        shared.share = self.room.share();
         if !session.handle_packet(now, route, ecn, &header, datagram, &mut shared) {
             self.stats.unauthentic += 1;
             return;
@@ -281,6 +260,7 @@ impl Endpoint {
         } else {
             self.after_change(id);
         }
+        self.make_room(now);
     }
 
     /// Queues a session for `poll_transmit` and `poll_event`, and sets its timer.
@@ -304,6 +284,7 @@ impl Endpoint {
         };
         (entry.is_busy, entry.is_slack) = (true, true);
         self.trims.on_change();
+        self.account(index);
         self.announce_events(index);
     }
 
@@ -357,6 +338,7 @@ impl Endpoint {
         self.timers.set(id.index() as u32, None);
         self.admissions.on_gone(id);
         self.table.free(id);
+        self.account(id.index() as u32);
     }
 
     /// The next event. `None` until the next change.
@@ -369,6 +351,7 @@ impl Endpoint {
                 let (id, name) = (entry.id, entry.name());
                 if let Slot::Session(session) = &mut entry.slot {
                     if let Some(event) = session.poll_event() {
+                        self.account(index);
                         return Some((name, event));
                     }
                     if session.is_closed() && !session.has_events() {
@@ -582,9 +565,12 @@ impl Endpoint {
         self.table.len()
     }
 
-    /// Datagrams that concerned no session.
+    /// Datagrams that concerned no session, and what all sessions hold.
     #[must_use]
     pub const fn stats(&self) -> EndpointStats {
-        self.stats
+        EndpointStats {
+            held_bytes: self.room.held_bytes() as u64,
+            ..self.stats
+        }
     }
 }

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use super::SessionId;
 use super::connecting::Connecting;
-use crate::session::Session;
+use crate::session::{Held, Session};
 use crate::time::Instant;
 use crate::wire::ConnectionId;
 
@@ -33,6 +33,8 @@ pub(super) struct Entry {
     pub(super) is_slack: bool,
     /// The session has an acknowledgement that waits for the end of the frame.
     pub(super) keeps_answer: bool,
+    /// What the session holds for its peer, as of the last change.
+    pub(super) held: Held,
 }
 
 impl Entry {
@@ -122,6 +124,7 @@ impl Table {
             is_busy: false,
             is_slack: false,
             keeps_answer: false,
+            held: Held::default(),
         });
         Some(id)
     }
@@ -187,6 +190,12 @@ impl Table {
     pub(super) fn find(&self, is_it: impl Fn(&Slot) -> bool) -> Option<SessionId> {
         let entry = self.entries.iter().find(|entry| is_it(&entry.slot))?;
         Some(entry.name())
+    }
+
+    /// The session with the most that is unfinished, and how much that is. O(slots).
+    pub(super) fn holds_most(&self) -> Option<(SessionId, usize)> {
+        let most = (self.entries.iter()).max_by_key(|entry| entry.held.unfinished)?;
+        Some((most.name(), most.held.unfinished))
     }
 
     /// Slots, free ones included.

@@ -100,6 +100,33 @@ pub(crate) enum Ready {
     Aborted { stream: u16, first_block: u64 },
 }
 
+/// How much a session may hold for its peer, as far as the others of its endpoint are concerned.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Share {
+    /// Bytes up to which new blocks come in as they like.
+    pub(crate) fair_bytes: usize,
+    /// Beyond that as well they come in, one by one and only while something is unfinished.
+    pub(crate) admits_next: bool,
+}
+
+impl Share {
+    /// That of who has no others.
+    pub(crate) const ALL: Self = Self {
+        fair_bytes: usize::MAX,
+        admits_next: true,
+    };
+}
+
+/// What else a session holds for its peer, and its share.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Room {
+    /// Bytes of messages that wait for one before them, or for the application to take them.
+    pub(crate) waiting_bytes: usize,
+    /// Bytes of them that wait for one before them, and of what was taken and is put together elsewhere.
+    pub(crate) unfinished_bytes: usize,
+    pub(crate) share: Share,
+}
+
 /// What a session has received and not yet handed on.
 #[derive(Default)]
 pub(crate) struct Inbox {
@@ -152,11 +179,11 @@ impl Inbox {
         );
     }
 
-    /// Takes in a symbol. `waiting_bytes` are those of messages that the application has not taken yet.
+    /// Takes in a symbol.
     pub(crate) fn handle_symbol(
         &mut self,
         symbol: &Symbol<'_>,
-        waiting_bytes: usize,
+        room: Room,
         pool: &mut Pool,
     ) -> Taken {
         let number = expand(u64::from(symbol.truncated_block), 16, self.newest);
@@ -183,7 +210,8 @@ impl Inbox {
             let needs = k * symbol.data.len();
             // (A block of one symbol takes no place.)
             if (k > 1 && self.partials.len() >= PARTIAL_BLOCKS_MAX)
-                || self.held_bytes() + waiting_bytes + needs > RECEIVE_MAX
+                || self.held_bytes() + room.waiting_bytes + needs > RECEIVE_MAX
+                || !self.is_fair(needs, room)
             {
                 return Taken::Refused;
             }
@@ -207,6 +235,17 @@ impl Inbox {
         let taken = self.finish_block(number, &block, pool);
         pool.give(block);
         taken
+    }
+
+    /// Whether a new block of so many bytes may come in, as far as other sessions are concerned. Beyond the fair share blocks come in one by one: what is
+    /// unfinished would never be done without them, and the peer's blocks would wait for each other for ever. (Each that is half received is completed or given up.)
+    fn is_fair(&self, needs: usize, room: Room) -> bool {
+        let held = self.held_bytes() + room.waiting_bytes;
+        let is_next = || {
+            let is_unfinished = !self.assemblies.is_empty() || room.unfinished_bytes > 0;
+            self.partials.is_empty() && is_unfinished
+        };
+        held + needs <= room.share.fair_bytes || (room.share.admits_next && is_next())
     }
 
     /// A block is whole: hands its message on when that is whole too.

@@ -17,6 +17,13 @@ impl Random {
     }
 }
 
+/// Nothing else is held, and nobody else is there.
+const ALONE: Room = Room {
+    waiting_bytes: 0,
+    unfinished_bytes: 0,
+    share: Share::ALL,
+};
+
 fn block(number: u64, k: usize, preamble: &Preamble, content: &[u8]) -> Block {
     let mut head = [0; Preamble::LEN_MAX];
     let mut writer = crate::wire::Writer::new(&mut head);
@@ -37,7 +44,7 @@ fn take(inbox: &mut Inbox, block: &Block, esi: u8, pool: &mut Pool) -> Taken {
         esi,
         data: &data,
     };
-    inbox.handle_symbol(&symbol, 0, pool)
+    inbox.handle_symbol(&symbol, ALONE, pool)
 }
 
 fn first(stream: u16, message_len: usize) -> Preamble {
@@ -121,7 +128,7 @@ fn fragment_reassembly_of_nonsense_is_bounded() {
             esi: random.below(usize::from(source_symbols) + 192) as u8,
             data: &data,
         };
-        match inbox.handle_symbol(&symbol, 0, &mut pool) {
+        match inbox.handle_symbol(&symbol, ALONE, &mut pool) {
             Taken::Refused => refused += 1,
             Taken::Malformed => malformed += 1,
             _ => {}

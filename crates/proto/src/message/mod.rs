@@ -15,7 +15,7 @@ pub(crate) use assembly::{Assemblies, Head};
 pub(crate) use block::{Block, Silence};
 use chances::Chances;
 pub(crate) use flight::{Pauses, Ride};
-pub(crate) use inbox::{Inbox, Ready, Taken};
+pub(crate) use inbox::{Inbox, Ready, Room, Share, Taken};
 pub use large::SharedContent;
 pub(crate) use large::{Large, PART_MIN, Source};
 pub(crate) use outbox::{Body, Course, Fate, Outbox, OutgoingMessage, Urgency};

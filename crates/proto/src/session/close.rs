@@ -24,6 +24,8 @@ impl CloseCode {
     pub const SHUTDOWN: Self = Self(2);
     /// A message was larger than the receiving side takes.
     pub const TOO_LARGE: Self = Self(3);
+    /// The endpoint held more for its peers than it may, and most for this one.
+    pub const NO_ROOM: Self = Self(4);
 }
 
 /// Why a session is over.
@@ -63,6 +65,9 @@ impl core::fmt::Display for CloseReason {
             Self::Local { code: CloseCode::TOO_LARGE } => {
                 f.write_str("closed by this side: the peer sent a larger message than it takes")
             }
+            Self::Local { code: CloseCode::NO_ROOM } => f.write_str(
+                "closed by this side: its endpoint held more for its peers than it may (Capacity::received_bytes_max), and most for this one",
+            ),
             Self::Local { code: CloseCode::SHUTDOWN } => {
                 f.write_str("closed by this side: its endpoint was closed, dropped, or failed")
             }

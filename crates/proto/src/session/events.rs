@@ -2,7 +2,7 @@
 
 use alloc::collections::VecDeque;
 
-use super::Event;
+use super::{Event, Held};
 use crate::limits::{EVENTS_MAX, RECEIVE_MAX};
 
 #[derive(Default)]
@@ -10,6 +10,8 @@ pub(super) struct Events {
     queue: VecDeque<Event>,
     /// Bytes of messages in it.
     content_bytes: usize,
+    /// What has been taken, and is kept by whoever takes it for the application.
+    kept: Held,
     /// Those of them that tell of what was sent, and how the session is.
     others: usize,
     /// The application takes no messages for now; all other events go on.
@@ -24,7 +26,9 @@ impl Events {
     pub(super) fn push(&mut self, event: Event) {
         self.content_bytes += event.content_len();
         self.others += usize::from(!event.is_content());
-        self.is_over |= matches!(event, Event::Closed { .. });
+        if matches!(event, Event::Closed { .. }) {
+            (self.is_over, self.kept) = (true, Held::default());
+        }
         self.queue.push_back(event);
     }
 
@@ -61,6 +65,18 @@ impl Events {
     /// Bytes of messages that wait here.
     pub(super) const fn content_bytes(&self) -> usize {
         self.content_bytes
+    }
+
+    /// What was taken and is kept elsewhere.
+    pub(super) const fn kept(&self) -> Held {
+        self.kept
+    }
+
+    /// So much is kept now. Once all is over it does not count: nothing can be held back any more.
+    pub(super) const fn keep(&mut self, kept: Held) {
+        if !self.is_over {
+            self.kept = kept;
+        }
     }
 
     /// Whether the peer had better send less: half of what is held for it waits here, or more, and another sixteenth since this was last asked. (A mark for

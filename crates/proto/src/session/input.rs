@@ -224,12 +224,8 @@ impl Session {
             contents.is_refused = true;
             return Ok(());
         }
-        let waiting = self.traffic.events.content_bytes() + self.traffic.incoming.waiting_bytes();
-        match self
-            .traffic
-            .inbox
-            .handle_symbol(symbol, waiting, shared.pool)
-        {
+        let room = self.traffic.room(shared.share);
+        match self.traffic.inbox.handle_symbol(symbol, room, shared.pool) {
             Taken::Kept => {}
             Taken::Duplicate => {
                 self.statistics.symbols_duplicate += 1;

@@ -48,7 +48,7 @@ use crate::crypto::{Algorithm, OpenKeys, SealKeys};
 use crate::endpoint::{EndpointConfig, Promise, Route};
 use crate::handshake::{Entropy, Established};
 use crate::limits::{EVENTS_MAX, IDLE_TIMEOUT_MIN};
-use crate::message::{Inbox, Outbox, SplitCache};
+use crate::message::{Inbox, Outbox, Room, Share, SplitCache};
 use crate::path::{Path, TimerLag, UsualLoss, Validation};
 use crate::pool::Pool;
 use crate::recovery::{Received, SentPackets};
@@ -79,6 +79,17 @@ pub(crate) struct Shared<'a> {
     pub(crate) has_budget: bool,
     /// Acknowledgements wait for something to go with.
     keeps_answers: bool,
+    /// How much each session may hold for its peer.
+    pub(crate) share: Share,
+}
+
+/// What a session holds for its peer, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Held {
+    /// Of blocks and messages that wait for something which has not come yet.
+    pub(crate) unfinished: usize,
+    /// With what waits for the application.
+    pub(crate) all: usize,
 }
 
 /// What the sessions of an endpoint have in common, besides its configuration.
@@ -122,6 +133,7 @@ impl Commons {
             experience: &mut self.experience,
             has_budget,
             keeps_answers: self.keeps_answers,
+            share: Share::ALL,
         }
     }
 }
@@ -290,6 +302,22 @@ struct Traffic {
     paced_until: Option<Instant>,
 }
 
+impl Traffic {
+    /// What is held besides what the inbox holds, where all of it should not be more than the fair share.
+    const fn room(&self, share: Share) -> Room {
+        let (waiting, kept) = (self.incoming.waiting_bytes(), self.events.kept());
+        let fair_bytes = share.fair_bytes.saturating_sub(kept.all);
+        Room {
+            waiting_bytes: waiting + self.events.content_bytes(),
+            unfinished_bytes: waiting + kept.unfinished,
+            share: Share {
+                fair_bytes,
+                ..share
+            },
+        }
+    }
+}
+
 /// Signs of life in both directions.
 struct Liveness {
     idle_timeout: Duration,
@@ -431,6 +459,22 @@ impl Session {
             self.tell_writable_when_roomy();
         }
         Some(event)
+    }
+
+    /// What it holds for its peer.
+    pub(crate) const fn held(&self) -> Held {
+        let traffic = &self.traffic;
+        let (inbox, kept) = (traffic.inbox.held_bytes(), traffic.events.kept());
+        let waiting = traffic.incoming.waiting_bytes();
+        Held {
+            unfinished: inbox + waiting + kept.unfinished,
+            all: inbox + waiting + traffic.events.content_bytes() + kept.all,
+        }
+    }
+
+    /// What was taken of it and is kept elsewhere.
+    pub(crate) const fn set_kept(&mut self, kept: Held) {
+        self.traffic.events.keep(kept);
     }
 
     pub(crate) const fn hold_messages(&mut self, is_held: bool) {

@@ -134,11 +134,15 @@ impl Core {
         self.waker.wake();
     }
 
-    /// The application has taken what it had of a session: more is handed to it at once, by its own thread. (The driver thread has packets to do, and
-    /// while one waits for the other, a fast sender's are refused.)
-    pub(crate) fn hand_over_more(&self, session: SessionId) {
+    /// The application has taken much of what it had of a session. Where it `is_released`, more is handed to it at once, by its own thread. (The driver thread has
+    /// packets to do, and while one waits for the other, a fast sender's are refused.)
+    pub(crate) fn after_taking(&self, session: SessionId, is_released: bool) {
         let mut rings = Rings::default();
         let mut state = self.lock();
+        state.tell_kept(self.now(), session);
+        if !is_released {
+            return;
+        }
         state.endpoint.hold_messages(session, false);
         state.dispatch(self.now(), self);
         state.take_rings(&mut rings);

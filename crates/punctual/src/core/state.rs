@@ -76,6 +76,9 @@ impl State {
             *answer.lock() = Some(Err(ConnectError::EndpointClosed));
             return;
         }
+        // What the kernel would not send there before says nothing of this attempt.
+        self.refusal
+            .take_if(|refusal| addresses.contains(&refusal.to));
         self.attempts
             .begin(now, addresses, options, answer, &mut self.endpoint);
     }
@@ -193,7 +196,9 @@ impl State {
                     let reason = "messages of a measurement are not that large";
                     self.endpoint.close(now, id, CloseCode::TOO_LARGE, reason);
                 }
-                Event::Message { stream, data } => self.on_message(id, Message { stream, data }),
+                Event::Message { stream, data } => {
+                    self.on_message(now, id, Message { stream, data });
+                }
                 Event::Piece(piece) => self.on_piece(now, id, piece),
                 Event::Outcome {
                     stream,
@@ -258,7 +263,7 @@ impl State {
         self.rings.add(&core.accepts);
     }
 
-    fn on_message(&mut self, id: SessionId, message: Message) {
+    fn on_message(&mut self, now: Instant, id: SessionId, message: Message) {
         let Some(record) = self.records.get(&id) else {
             self.endpoint.recycle(message.data);
             return;
@@ -267,6 +272,17 @@ impl State {
         self.rings.add_about(Topic::Content, &record.mailbox);
         if is_full {
             self.endpoint.hold_messages(id, true);
+        }
+        self.tell_kept(now, id);
+    }
+
+    /// Tells the protocol how much of a session waits for its application, if that has changed by much.
+    pub(super) fn tell_kept(&mut self, now: Instant, id: SessionId) {
+        if let Some(record) = self.records.get(&id)
+            && let Some(whole) = record.mailbox.lock().take_news()
+        {
+            let unfinished = record.assemblies.bytes();
+            self.endpoint.set_kept(now, id, unfinished, whole);
         }
     }
 
@@ -280,15 +296,18 @@ impl State {
             if is_full {
                 self.endpoint.hold_messages(id, true);
             }
+            self.tell_kept(now, id);
             return;
         };
-        match record.assemblies.take(piece, bytes_max) {
-            (Assembled::Going, buffer) => self.endpoint.recycle(buffer),
-            (Assembled::Whole(message), buffer) => {
-                self.endpoint.recycle(buffer);
-                self.on_message(id, message);
-            }
-            (Assembled::TooLarge { message_len }, _) => {
+        let (assembled, buffer) = record.assemblies.take(piece, bytes_max);
+        let unfinished = record.assemblies.bytes();
+        let whole = record.mailbox.lock().told_bytes();
+        self.endpoint.recycle(buffer);
+        self.endpoint.set_kept(now, id, unfinished, whole);
+        match assembled {
+            Assembled::Going => {}
+            Assembled::Whole(message) => self.on_message(now, id, message),
+            Assembled::TooLarge { message_len } => {
                 let reason = refusal(message_len, bytes_max);
                 self.endpoint.close(now, id, CloseCode::TOO_LARGE, &reason);
             }

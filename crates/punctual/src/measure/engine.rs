@@ -11,10 +11,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use punctual_proto::{
-    Delivery, Departure, Endpoint, Instant, MessageId, SendError, SendOptions, SessionId,
-    StreamConfig, StreamError, StreamId,
+    Delivery, Endpoint, Instant, MessageId, SendError, SendOptions, SessionId, StreamConfig,
+    StreamError, StreamId,
 };
 
+use super::leaving::{Leaving, Leavings};
 use super::options::{MeasureOptions, MeasureRules};
 use super::packet::MeasuredPacket;
 use super::prober::{Output, Prober};
@@ -29,8 +30,6 @@ const AGAIN: Duration = Duration::from_millis(50);
 const WAITING_MAX: usize = 64;
 /// Parts of traces that wait for the application; more are refused (a part has up to 4,096 rows).
 const PARTS_MAX: usize = 64;
-/// An echo that the session has not let out for so long is taken back: those behind it would only wait longer.
-const ECHO_WAITS_MAX: Duration = Duration::from_secs(1);
 
 /// Traces that clients have uploaded, for the application.
 #[derive(Debug, Default)]
@@ -76,16 +75,6 @@ struct Responding {
     trace: u64,
 }
 
-/// A message whose leaving is waited for.
-#[derive(Debug)]
-struct Leaving {
-    since: Instant,
-    session: SessionId,
-    message: MessageId,
-    number: u32,
-    is_echo: bool,
-}
-
 /// The measuring of an endpoint.
 #[derive(Debug)]
 pub(crate) struct Engine {
@@ -93,7 +82,7 @@ pub(crate) struct Engine {
     rules: Option<MeasureRules>,
     probers: BTreeMap<SessionId, Probing>,
     responders: BTreeMap<SessionId, Responding>,
-    leaving: Vec<Leaving>,
+    leaving: Leavings,
     /// Control messages that the session had no room for.
     waiting: BTreeMap<SessionId, VecDeque<Vec<u8>>>,
     again_at: Option<Instant>,
@@ -109,7 +98,7 @@ impl Engine {
             rules: rules.map(MeasureRules::in_range),
             probers: BTreeMap::new(),
             responders: BTreeMap::new(),
-            leaving: Vec::new(),
+            leaving: Leavings::default(),
             waiting: BTreeMap::new(),
             again_at: None,
             traces,
@@ -216,15 +205,19 @@ impl Engine {
         let responding = self.responders.get_mut(&session).filter(|_| is_on);
         let Some(responding) = responding else { return };
         if let Some((number, echo)) = responding.responder.handle_probe(now, bytes) {
-            match send(now, session, PROBES, &echo, endpoint) {
-                Ok(message) => self.leaving.push(Leaving {
-                    since: now,
-                    session,
-                    message,
-                    number,
-                    is_echo: true,
-                }),
-                Err(_) => responding.responder.on_departed(number, None),
+            let sent = (self.leaving.has_room(session))
+                .then(|| send(now, session, PROBES, &echo, endpoint).ok());
+            match sent.flatten() {
+                Some(message) => {
+                    let leaving = Leaving {
+                        since: now,
+                        message,
+                        number,
+                        is_echo: true,
+                    };
+                    self.leaving.push(session, leaving);
+                }
+                None => responding.responder.on_departed(number, None),
             }
         }
     }
@@ -312,7 +305,7 @@ impl Engine {
         self.close_trace(session, endpoint);
         self.responders.remove(&session);
         self.waiting.remove(&session);
-        self.leaving.retain(|leaving| leaving.session != session);
+        self.leaving.forget(session);
     }
 
     /// Does what is due.
@@ -346,38 +339,20 @@ impl Engine {
 
     /// Packets have been handed to the socket: notes which of ours were among them.
     pub(crate) fn note_departures(&mut self, now: Instant, endpoint: &mut Endpoint) {
-        if self.leaving.is_empty() {
-            return;
-        }
-        let Self {
-            leaving,
-            probers,
-            responders,
-            ..
-        } = self;
-        leaving.retain(|leaving| {
-            let departed = match endpoint.departure(leaving.session, leaving.message) {
-                Departure::Waiting => {
-                    if leaving.is_echo && now.since(leaving.since) > ECHO_WAITS_MAX {
-                        endpoint.cancel(now, leaving.session, leaving.message);
+        let (probers, responders) = (&mut self.probers, &mut self.responders);
+        self.leaving
+            .note(now, endpoint, |session, leaving, departed| {
+                if leaving.is_echo {
+                    if let Some(responding) = responders.get_mut(&session) {
+                        responding.responder.on_departed(leaving.number, departed);
                     }
-                    return true;
+                } else if let Some(probing) = probers.get_mut(&session) {
+                    match departed {
+                        Some(at) => probing.prober.on_departed(leaving.number, at),
+                        None => probing.prober.on_held(leaving.number),
+                    }
                 }
-                Departure::Left(at) => Some(at),
-                Departure::Unknown => None,
-            };
-            if leaving.is_echo {
-                if let Some(responding) = responders.get_mut(&leaving.session) {
-                    responding.responder.on_departed(leaving.number, departed);
-                }
-            } else if let Some(probing) = probers.get_mut(&leaving.session) {
-                match departed {
-                    Some(at) => probing.prober.on_departed(leaving.number, at),
-                    None => probing.prober.on_held(leaving.number),
-                }
-            }
-            false
-        });
+            });
     }
 
     fn hand_on(&mut self, part: TracePart) {
@@ -410,23 +385,21 @@ impl Engine {
                 Output::Probe(number) => {
                     let probe = Probe::Up { number }.encode(bytes);
                     match send(now, session, PROBES, &probe, endpoint) {
-                        Ok(message) => self.leaving.push(Leaving {
-                            since: now,
-                            session,
-                            message,
-                            number,
-                            is_echo: false,
-                        }),
+                        Ok(message) => {
+                            let leaving = Leaving {
+                                since: now,
+                                message,
+                                number,
+                                is_echo: false,
+                            };
+                            self.leaving.push(session, leaving);
+                        }
                         Err(_) => probing.prober.on_held(number),
                     }
                 }
                 Output::Cancel(number) => {
-                    let is_it = |leaving: &&Leaving| {
-                        (leaving.session, leaving.number, leaving.is_echo)
-                            == (session, number, false)
-                    };
-                    if let Some(leaving) = self.leaving.iter().find(is_it) {
-                        endpoint.cancel(now, session, leaving.message);
+                    if let Some(message) = self.leaving.message_of(session, number) {
+                        endpoint.cancel(now, session, message);
                     }
                 }
             }

@@ -29,6 +29,7 @@
 mod clocks;
 mod engine;
 mod handle;
+mod leaving;
 mod ledger;
 mod options;
 mod packet;

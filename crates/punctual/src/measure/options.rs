@@ -8,9 +8,9 @@ const PACKETS: u8 = 5;
 /// Most packets of a message. They leave back to back, so this many must pass a session's window at once.
 const PACKETS_MAX: u8 = 8;
 /// Bytes of a packet's content from which on no two share a packet: more than half of the largest.
-const BYTES_MIN: usize = 740;
+pub(super) const BYTES_MIN: usize = 740;
 /// Bytes that fit one packet of every path (1,200 bytes less the headers of packet, symbol and message).
-const BYTES_MAX: usize = 1160;
+pub(super) const BYTES_MAX: usize = 1160;
 /// One message in so many is sampled at the most seldom.
 pub(crate) const SAMPLE_MAX: u16 = 10_000;
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use punctual_proto::Instant;
 
+use super::options::{BYTES_MAX, BYTES_MIN};
 use super::packet::MeasuredPacket;
 use super::wire::{Arrival, Down, Probe, RECEIPT_MAX, Receipt, Terms, Up};
 
@@ -94,6 +95,10 @@ impl Responder {
 
     /// A probe has come: its echo, of the same size; `None` when there is none for it.
     pub(crate) fn handle_probe(&mut self, now: Instant, bytes: &[u8]) -> Option<(u32, Vec<u8>)> {
+        // Smaller ones would be many in a packet.
+        if !(BYTES_MIN..=BYTES_MAX).contains(&bytes.len()) {
+            return None;
+        }
         let Probe::Up { number } = Probe::decode(bytes)? else {
             return None;
         };

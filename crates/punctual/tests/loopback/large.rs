@@ -1,14 +1,16 @@
 //! Messages that do not fit a datagram, by far: shared, whole, in pieces, written as they go.
 
 use std::io::{self, Read, Write};
+use std::net::Ipv4Addr;
 use std::sync::{Arc, mpsc};
 use std::thread::{self, ThreadId};
 use std::time::Instant;
 
 use futures_lite::future;
 use punctual::{
-    CloseCode, CloseReason, Config, Delivery, Event, Outcome, Piece, Receive, SendOptions,
-    ServerKey, SharedContent, Stream, StreamConfig, StreamId, StreamStats, WriteError, frame,
+    Capacity, CloseCode, CloseReason, Config, Delivery, Endpoint, Event, Outcome, Piece, Receive,
+    SendOptions, ServerKey, SharedContent, Stream, StreamConfig, StreamId, StreamStats, WriteError,
+    frame,
 };
 
 use crate::support::{PATIENCE, noise, outcome, pair, pair_of, recv, stream};
@@ -78,6 +80,46 @@ fn content_may_call_the_endpoint_when_it_is_dropped() {
     out.send_shared(content, SendOptions::default())
         .unwrap_err();
     tells.recv_timeout(PATIENCE).unwrap();
+}
+
+/// A regression: content that closed the endpoint when it was dropped, while another handle was closing it, waited for who waited for it, for ever.
+#[test]
+fn content_may_close_the_endpoint_that_is_closing() {
+    struct Last(Vec<u8>, Endpoint, mpsc::Sender<()>);
+    impl AsRef<[u8]> for Last {
+        fn as_ref(&self) -> &[u8] {
+            &self.0
+        }
+    }
+    impl Drop for Last {
+        fn drop(&mut self) {
+            self.1.close();
+            self.2.send(()).unwrap();
+        }
+    }
+    let pair = pair();
+    let (told, tells) = mpsc::channel();
+    let content = Arc::new(Last(noise(1, LARGE), pair.client.clone(), told));
+    stream(&pair.ours)
+        .send_shared(content, SendOptions::default())
+        .unwrap();
+    let client = pair.client.clone();
+    let closing = thread::spawn(move || client.close());
+    tells.recv_timeout(PATIENCE).unwrap();
+    closing.join().unwrap();
+}
+
+/// A regression: what was lent for a message that was refused was kept until the endpoint had something else to do.
+#[test]
+fn content_that_is_refused_is_let_go_at_once() {
+    let pair = pair();
+    let out = stream(&pair.ours);
+    pair.ours.close(CloseCode::DONE, "");
+    pair.ours.closed_blocking();
+    let content: SharedContent = Arc::new(noise(1, LARGE));
+    let refused = out.send_shared(Arc::clone(&content), SendOptions::default());
+    assert!(refused.is_err());
+    assert_eq!(Arc::strong_count(&content), 1);
 }
 
 /// A regression: a panic of an application's content ended the sessions of everybody.
@@ -198,6 +240,70 @@ fn a_message_above_the_limit_ends_the_session() {
     };
     assert_eq!(code, CloseCode::TOO_LARGE);
     assert!(reason.contains("1000001 bytes"), "{reason}");
+}
+
+/// Goal: what all peers together make an endpoint hold is bounded, large messages that are put together included, and who sends little does not notice.
+/// Method: room for 16 MiB; three clients whose messages of 8 MB never get their last byte, and one that sends a word.
+#[test]
+fn who_fills_the_room_of_all_is_closed() {
+    const LEN: usize = 8_000_000;
+    let capacity = Capacity {
+        received_bytes_max: 16 << 20,
+        ..Capacity::default()
+    };
+    let config = Config {
+        capacity,
+        ..Config::default()
+    };
+    let local = (Ipv4Addr::LOCALHOST, 0).into();
+    let server = Endpoint::server(config, local, ServerKey::generate().unwrap()).unwrap();
+    let url = server.url("127.0.0.1").unwrap();
+    let client = Endpoint::client(Config::default()).unwrap();
+    let honest = client.connect_blocking(&url).unwrap();
+    let at_server = server.accept_blocking().unwrap();
+    let greedy: Vec<_> = (0..3)
+        .map(|_| client.connect_blocking(&url).unwrap())
+        .collect();
+    let writing: Vec<_> = (greedy.iter().map(stream))
+        .map(|out| {
+            thread::spawn(move || {
+                let mut writer = out.writer(LEN, SendOptions::default()).unwrap();
+                let _ = writer.write_all(&noise(9, LEN - 1));
+                writer
+            })
+        })
+        .collect();
+    let deadline = Instant::now() + PATIENCE;
+    while server.stats().closed_for_room == 0 {
+        assert!(Instant::now() < deadline, "nobody was closed");
+        thread::yield_now();
+    }
+    stream(&honest)
+        .send(b"word", SendOptions::default())
+        .unwrap();
+    assert_eq!(recv(&at_server).1, b"word");
+    drop(client);
+    drop(writing);
+}
+
+/// Goal: what waits in an inbox counts among what an endpoint holds, until it is taken.   Method: a message of 3 MB, not taken and taken.
+#[test]
+fn what_waits_in_an_inbox_counts_as_held() {
+    let pair = pair();
+    let out = stream(&pair.ours);
+    out.send(noise(5, 3_000_000), SendOptions::default())
+        .unwrap();
+    let deadline = Instant::now() + PATIENCE;
+    let until = |is_met: &dyn Fn(u64) -> bool| {
+        while !is_met(pair.server.stats().held_bytes) {
+            assert!(Instant::now() < deadline, "{:?}", pair.server.stats());
+            thread::yield_now();
+        }
+    };
+    outcome(&out);
+    until(&|held| held >= 3_000_000);
+    assert_eq!(recv(&pair.theirs).1.len(), 3_000_000);
+    until(&|held| held < 1 << 16);
 }
 
 /// Goal: content that is not in memory is sent as it is read.   Method: 8 MB through `io::copy`, while the receiver takes it.

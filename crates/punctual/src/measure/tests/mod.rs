@@ -355,6 +355,11 @@ fn memory_is_bounded() {
         responder.handle_probe(now, &probe).is_some()
     });
     assert_eq!(echoes.count(), 1000);
+    // Nor such as would be many in a packet.
+    for bytes in [5, 739, 1161] {
+        let probe = Probe::Up { number: 1 }.encode(bytes);
+        assert!(responder.handle_probe(now + ms(60_000), &probe).is_none());
+    }
     let receipt = Up::Receipt { ask: 7 };
     let answer = responder.handle_control(now, receipt, terms(), Counts::default());
     let Some(Down::Receipt(receipt)) = answer.reply else {

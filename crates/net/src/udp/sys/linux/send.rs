@@ -74,6 +74,7 @@ impl Linux {
                 1
             };
             if front.split == Split::SuspectOffload
+                && front.is_full()
                 && self.segmentation.swap(false, Ordering::Relaxed)
             {
                 tally.segmentation_disabled += 1;

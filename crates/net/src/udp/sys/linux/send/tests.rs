@@ -85,6 +85,18 @@ fn a_run_too_large_for_the_link_is_tried_singly() {
     assert!(backend.segmentation.load(Ordering::Relaxed));
 }
 
+/// A regression: kernels that call segments beyond the device's MTU invalid switched the offload off for good, since the short end of the run passed.
+#[test]
+fn offload_is_not_blamed_for_a_narrow_link() {
+    let (backend, mut batch, mut tally) = (backend(), batch(), SocketStats::default());
+    refuse(libc::EINVAL, true, &mut batch, &mut tally);
+    refuse(libc::EMSGSIZE, true, &mut batch, &mut tally);
+    refuse(libc::EMSGSIZE, true, &mut batch, &mut tally);
+    backend.on_taken(2, true, &mut batch, &mut tally);
+    assert_eq!((tally.too_large, tally.datagrams_sent), (2, 2));
+    assert!(backend.segmentation.load(Ordering::Relaxed));
+}
+
 #[test]
 fn partial_progress_leaves_the_rest_in_order() {
     let (backend, mut batch, mut tally) = (backend(), batch(), SocketStats::default());
