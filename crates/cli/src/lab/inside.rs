@@ -164,10 +164,22 @@ fn play(place: &Place, mut command: Command, program: &str) -> Result<(), Failur
     let status = status.map_err(|error| {
         Failure::failed(format_args!("{program} could not be waited for: {error}"))
     })?;
-    drop(helper);
+    // (One that serves once ends with the program, and by itself.)
+    let server_ended = helper.filter(Process::is_over).map(Process::wait);
+    let server_ended = server_ended.transpose().map_err(|error| {
+        Failure::failed(format_args!("--server could not be waited for: {error}"))
+    })?;
     let report = emulator.stop().map_err(emulator_failed)?;
+    if let Some(status) = server_ended.filter(|status| !status.success()) {
+        output::note(&format!(
+            "the command of --server failed before the program ended ({status}): from then on nobody was there"
+        ));
+    }
     if place.json {
-        output::print_json(&summary(&first_path, &report, status))?;
+        let mut summary = summary(&first_path, &report, status);
+        let code = server_ended.and_then(|status| status.code());
+        summary.insert("server_exit_code".to_owned(), json!(code));
+        output::print_json(&summary)?;
     } else {
         tell(&report);
     }

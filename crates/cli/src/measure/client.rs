@@ -114,6 +114,10 @@ struct Report {
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let url: ServerUrl = args.url.parse().map_err(Failure::bad_input)?;
     let token = args.token.as_deref().map(send::read_token).transpose()?;
+    if let Some(path) = &args.trace {
+        // Elsewhere the flag names a recording that is read.
+        output::check_replaceable(path, "# punctual measure ")?;
+    }
     let trace = OutputFile::open_if(args.trace.as_ref())?;
     let endpoint = Endpoint::client(Config::default()).map_err(Failure::failed)?;
     // Until here Ctrl-C ends the program; from here on it ends the measuring.

@@ -19,6 +19,8 @@ const PACKETS_FOR_THOUSANDTHS: u64 = 2000;
 const PACKETS_MIN: u64 = 100;
 /// Sendings after which redundancy is the better way.
 const SENDINGS_MAX: i32 = 6;
+/// What is not answered for in so long was lost, also where it is not known in which direction: the server was gone, or the path was.
+const UNANSWERED: Duration = Duration::from_secs(3);
 
 /// What was found. Field names are those of `--json`.
 #[derive(Debug, Serialize)]
@@ -37,6 +39,8 @@ pub(super) struct Findings {
     owd_bound_ms: Option<f64>,
     up: Direction,
     down: Direction,
+    /// Packets of which neither direction knows, since nothing was heard any more.
+    unanswered: Unanswered,
     /// Of packets sent for the first time: answered after so many repetitions, from 0.
     answered_after_repetitions: Vec<u64>,
     never_answered: u64,
@@ -57,6 +61,15 @@ struct Direction {
     reordered: u32,
     session_packets: u64,
     session_packets_twice: u64,
+}
+
+/// Of packets sent for the first time, those that nothing was heard of in three seconds.
+#[derive(Debug, Serialize)]
+struct Unanswered {
+    packets: u64,
+    of: u64,
+    share: f64,
+    share_95: Interval,
 }
 
 /// Until when a message of two packets arrives with this share by sending again what was lost, and how often it is sent for that.
@@ -84,6 +97,14 @@ impl Findings {
         let ups = took(|packet| time(packet.up));
         let downs = took(|packet| time(packet.down));
         let (answered, never) = repetitions(packets);
+        let is_unanswered = is_unanswered(packets);
+        let unanswered = Unanswered::of(&first, &is_unanswered);
+        // The worse for a message to the server: all of it was lost on the way up.
+        let at_worst = |packet: &MeasuredPacket| match is_unanswered(packet) {
+            true => Way::Lost,
+            false => packet.up,
+        };
+        let at_worst = Direction::of(&first, at_worst);
         let clocks = measured.clocks;
         Self {
             end: measured.end.to_string(),
@@ -92,7 +113,8 @@ impl Findings {
             packets: first.len() as u64,
             packets_sent_again: (packets.len() - first.len()) as u64,
             packets_held_back: measured.held,
-            deadline: deadline(&up, &ups, &rtt),
+            deadline: deadline(&at_worst, &ups, &rtt),
+            unanswered,
             rtt_min_ms: first.iter().filter_map(|p| p.rtt()).min().map(millis),
             rtt_ms: answers(&rtt),
             owd_up_ms: answers(&ups),
@@ -147,6 +169,7 @@ impl Findings {
             );
         }
         text.push('\n');
+        text += &self.unanswered.text();
         text += &self.up.text("up");
         text += &self.down.text("down");
         text += &self.meaning();
@@ -195,6 +218,40 @@ impl Deadline {
             "A message of two packets to the server keeps a deadline of {kept:.1} ms with {percentage} %, if lost packets are sent up to {} \
              times and losses come alone. Sent once, packets take up to {:.1} ms: a deadline between the two asks for redundancy.\n",
             self.sendings, self.sent_once_ms
+        )
+    }
+}
+
+impl Unanswered {
+    fn of(first: &[&MeasuredPacket], is_it: impl Fn(&MeasuredPacket) -> bool) -> Self {
+        let messages = first.chunk_by(|a, b| a.message == b.message);
+        let clusters: Vec<Cluster> = messages
+            .map(|message| Cluster {
+                hits: message.iter().filter(|packet| is_it(packet)).count() as u64,
+                of: message.len() as u64,
+            })
+            .collect();
+        let packets: u64 = clusters.iter().map(|cluster| cluster.hits).sum();
+        Self {
+            packets,
+            of: first.len() as u64,
+            share: packets as f64 / first.len().max(1) as f64,
+            share_95: share_interval(&clusters, 1),
+        }
+    }
+
+    /// Nothing, where all were answered for.
+    fn text(&self) -> String {
+        if self.packets == 0 {
+            return String::new();
+        }
+        format!(
+            "lost, not known where: {} of {} packets, {} [{}, {}]: nothing was heard of them in three seconds\n",
+            count(self.packets),
+            count(self.of),
+            percent(self.share),
+            percent(self.share_95.low),
+            percent(self.share_95.high)
         )
     }
 }
@@ -257,6 +314,15 @@ impl Direction {
             count(self.session_packets_twice),
             count(self.session_packets)
         )
+    }
+}
+
+/// Whether nothing was heard of one of these packets, though there was time.
+fn is_unanswered(packets: &[MeasuredPacket]) -> impl Fn(&MeasuredPacket) -> bool {
+    let end = packets.iter().map(|packet| packet.sent).max();
+    move |packet| {
+        let is_known = (packet.up, packet.down) != (Way::Unknown, Way::Unknown);
+        !is_known && Some(packet.sent + UNANSWERED) <= end
     }
 }
 
@@ -359,6 +425,23 @@ mod tests {
         assert_eq!((down.lost, down.packets), (1, 2));
         // Packets 3 and 1:0 never had an answer.
         assert_eq!(repetitions(&packets), (vec![1, 1, 1, 0, 0, 0], 2));
+    }
+
+    /// A regression: of a server that went away in the middle, no packet was lost and every deadline was kept.
+    #[test]
+    fn what_nobody_answers_any_more_is_lost() {
+        let took = Way::Took(Duration::from_millis(20));
+        let packets: Vec<MeasuredPacket> = (0..400)
+            .map(|i| match i < 300 {
+                true => packet(i, 0, 0, took, took),
+                false => packet(i, 0, 0, Way::Unknown, Way::Unknown),
+            })
+            .collect();
+        let first: Vec<&MeasuredPacket> = packets.iter().collect();
+        let unanswered = Unanswered::of(&first, is_unanswered(&packets));
+        // Of the last three seconds an answer may have been on its way.
+        assert_eq!((unanswered.packets, unanswered.of), (97, 400));
+        assert!(unanswered.text().contains("not known where: 97 of 400"));
     }
 
     #[test]

@@ -1,4 +1,6 @@
-//! Numbers of an arm, with intervals: whole flows are resampled, since messages of a flow share its path.
+//! Numbers of an arm, with intervals: whole flows are resampled, since messages of a flow share its path; or stretches of time, where all share a link.
+
+use std::borrow::Cow;
 
 use serde::Serialize;
 
@@ -69,7 +71,8 @@ impl ArmFigures {
         let latencies = Latencies::from(played);
         let messages = latencies.messages();
         let per_message = |value: f64| value / messages.max(1) as f64;
-        let on_time = clusters(played, deadline_us);
+        let latencies_us = independent(&played.latencies_us, run.shares_link);
+        let on_time = clusters(&latencies_us, deadline_us);
         let hits: u64 = on_time.iter().map(|flow| flow.hits).sum();
         let overhead = |bytes: u64, messages: u64| {
             let content = (messages * message_bytes as u64).max(1) as f64;
@@ -96,8 +99,8 @@ impl ArmFigures {
             messages_duplicated: played.duplicates,
             flows_unconnected: played.unconnected,
             latency_ms: latencies.quantiles(),
-            latency_p99_ms_95: quantile_interval(&played.latencies_us, 0.99),
-            latency_p99_9_ms_95: quantile_interval(&played.latencies_us, 0.999),
+            latency_p99_ms_95: quantile_interval(&latencies_us, 0.99),
+            latency_p99_9_ms_95: quantile_interval(&latencies_us, 0.999),
             on_time_share: per_message(hits as f64),
             on_time_share_95: share_interval(&on_time, 1),
             packets_per_message: per_message(forward.packets as f64),
@@ -117,7 +120,7 @@ impl ArmFigures {
 pub struct Difference {
     /// Share of the first arm less share of the second.
     pub on_time_share: f64,
-    /// Its 95 % interval: flows are drawn, and both arms' messages of a drawn flow count; and no narrower than that of messages by themselves, of which
+    /// Its 95 % interval: flows (or stretches) are drawn, and both arms' messages of a drawn flow count; and no narrower than that of messages by themselves, of which
     /// those count that one arm brought in time and the other did not. None of fewer than [`FLOWS_MIN`] flows, which tell nothing of others.
     pub on_time_share_95: Option<Interval>,
 }
@@ -125,12 +128,19 @@ pub struct Difference {
 /// Flows from which on a difference has an interval.
 pub const FLOWS_MIN: usize = 5;
 
-/// Compares two arms of the same contest, flow by flow.
-pub fn on_time_difference(first: &Played, second: &Played, deadline_us: u32) -> Difference {
-    let discordant: Vec<[u64; 2]> = (first.latencies_us.iter().zip(&second.latencies_us))
+/// Compares two arms of the same contest, flow by flow, or (of flows that share a link) stretch by stretch.
+pub fn on_time_difference(
+    first: &Played,
+    second: &Played,
+    shares_link: bool,
+    deadline_us: u32,
+) -> Difference {
+    let [first, second] =
+        [first, second].map(|played| independent(&played.latencies_us, shares_link));
+    let discordant: Vec<[u64; 2]> = (first.iter().zip(second.iter()))
         .map(|(first, second)| discordant(first, second, deadline_us))
         .collect();
-    let of: usize = first.latencies_us.iter().map(Vec::len).sum();
+    let of: usize = first.iter().map(Vec::len).sum();
     let of = of.max(1) as f64;
     let difference = |[here, there]: [u64; 2]| (here as f64 - there as f64) / of;
     let sum = |a: [u64; 2], b: &[u64; 2]| [a[0] + b[0], a[1] + b[1]];
@@ -146,7 +156,7 @@ pub fn on_time_difference(first: &Played, second: &Played, deadline_us: u32) -> 
             })
             .collect();
         drawn.sort_by(f64::total_cmp);
-        let at = |share: f64| drawn[(share * (ROUNDS - 1) as f64) as usize];
+        let at = |share: f64| drawn[(share * (ROUNDS - 1) as f64).round() as usize];
         let [here, there] = all;
         // A share p of the discordant ones is a difference of 2 p - 1 of them.
         let by_message = wilson(here, here + there);
@@ -201,8 +211,27 @@ impl From<&Played> for Latencies {
     }
 }
 
-/// By flow: messages within the deadline.
-fn clusters(played: &Played, deadline_us: u32) -> Vec<Cluster> {
+/// Stretches that the messages of flows are cut into which share a link.
+const STRETCHES: usize = 20;
+
+/// Latencies in groups that can be taken as independent: those of each flow, or, where all go through one queue, of all flows in a stretch of time. (A queue that
+/// overflows makes the messages of all of them late.)
+fn independent(latencies_us: &[Vec<u32>], shares_link: bool) -> Cow<'_, [Vec<u32>]> {
+    if !shares_link {
+        return Cow::Borrowed(latencies_us);
+    }
+    let mut stretches = vec![Vec::new(); STRETCHES];
+    for flow in latencies_us {
+        for (place, latency) in flow.iter().enumerate() {
+            stretches[place * STRETCHES / flow.len()].push(*latency);
+        }
+    }
+    stretches.retain(|stretch| !stretch.is_empty());
+    Cow::Owned(stretches)
+}
+
+/// By group: messages within the deadline.
+fn clusters(latencies_us: &[Vec<u32>], deadline_us: u32) -> Vec<Cluster> {
     let flow = |latencies: &Vec<u32>| Cluster {
         hits: latencies
             .iter()
@@ -210,7 +239,7 @@ fn clusters(played: &Played, deadline_us: u32) -> Vec<Cluster> {
             .count() as u64,
         of: latencies.len() as u64,
     };
-    played.latencies_us.iter().map(flow).collect()
+    latencies_us.iter().map(flow).collect()
 }
 
 fn total(paths: &[PathCounts]) -> PathCounts {

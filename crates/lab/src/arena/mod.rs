@@ -53,6 +53,8 @@ pub struct ArmRun<P = Played> {
     pub settings: String,
     /// What arrived when.
     pub played: P,
+    /// All flows went through one link.
+    pub shares_link: bool,
     /// By flow: packets and bytes in the way of the messages, from the first message to the end.
     pub forward: Vec<PathCounts>,
     /// By flow: the same of the way back.
@@ -138,6 +140,7 @@ impl<W: Workload> Arena<W> {
             }
         }
         let counted = Counted {
+            shares_link: self.link.is_some(),
             sender,
             before: begin.0,
             after: report,
@@ -197,6 +200,7 @@ fn enter([client, server]: [Namespace; 2]) -> Enter {
 /// What was counted when the messages began, and at the end.
 struct Counted {
     sender: Site,
+    shares_link: bool,
     before: Report,
     after: Report,
     /// By arm.
@@ -224,6 +228,7 @@ impl Counted {
             name: arm.name().to_owned(),
             settings: arm.settings(),
             played,
+            shares_link: self.shares_link,
             forward: since(self.sender),
             backward: since(self.sender.other()),
             kernel: kernel.unwrap_or_default(),

@@ -235,7 +235,10 @@ fn plans_that_make_no_sense_are_refused() {
         compare(&plan, 2, &|_| true),
         Err(CompareError::Recording {
             name: "dead.log".into(),
-            error: OptionsError::Unreachable
+            error: OptionsError::Unreachable {
+                connected: 0,
+                of: 1
+            }
         })
     );
 }

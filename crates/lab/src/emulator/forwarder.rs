@@ -158,8 +158,11 @@ pub(super) fn start(
     let thread = thread::Builder::new()
         .name("emulator".to_owned())
         .spawn(move || forwarder.run())
-        .map_err(EmulatorError::system("starting a thread"))?;
-    Ok((handle, thread))
+        .map_err(EmulatorError::system("starting a thread"));
+    if thread.is_err() {
+        handle.is_stopped.store(true, Ordering::Relaxed);
+    }
+    Ok((handle, thread?))
 }
 
 /// When the network began, on both clocks.

@@ -154,7 +154,7 @@ impl ByReason {
 }
 
 /// 95 % intervals of quantiles in milliseconds, as [low, high] by order statistics. Sessions (or with few of them, stretches of
-/// their messages) that differ make them wider, for messages of one session are not independent. Null: so few messages bound the
+/// their messages; through a shared link, stretches of time) that differ make them wider, for messages of one session are not independent. Null: so few messages bound the
 /// quantile on that side by nothing, or so many never arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct LatencyMs95 {
@@ -301,10 +301,6 @@ impl StreamTally {
 
     /// What the messages that count are worth, in groups that can be taken as independent.
     fn sums(&self, worth: impl Fn(&Message) -> Option<Cluster>) -> Vec<Cluster> {
-        let flows = self.flows.iter().filter(|flow| !flow.messages.is_empty());
-        let flows: Vec<_> = flows.collect();
-        let pieces = CLUSTERS_MIN.div_ceil(flows.len().max(1));
-        let together = flows.len().div_ceil(CLUSTERS_MAX).max(1);
         let cluster_of = |cluster: Cluster, message: &Message| {
             let is_counted = message.is_counted() && !message.is_early;
             let worth = is_counted.then(|| worth(message)).flatten();
@@ -314,26 +310,50 @@ impl StreamTally {
                 of: cluster.of + worth.of,
             }
         };
-        let clusters: Vec<_> = if pieces > 1 {
+        let clusters = if self.shares_link {
+            self.sums_by_time(cluster_of)
+        } else {
+            self.sums_by_flow(cluster_of)
+        };
+        let is_some = |cluster: &Cluster| cluster.of > 0;
+        clusters.into_iter().filter(is_some).collect()
+    }
+
+    /// Where all flows of a run go through one queue, what is sent at the same time shares its fate, whosesoever it is: stretches of each run.
+    fn sums_by_time(&self, cluster_of: impl Fn(Cluster, &Message) -> Cluster) -> Vec<Cluster> {
+        let pieces = CLUSTERS_MIN.div_ceil(self.seeds.len().max(1));
+        let mut clusters = vec![Cluster::default(); self.seeds.len() * pieces];
+        let runs = self.flows.chunks(self.sessions.max(1) as usize);
+        for (run, of_run) in runs.zip(clusters.chunks_mut(pieces)) {
+            for message in run.iter().flat_map(|flow| &flow.messages) {
+                let place = self.part_of_window(message, pieces);
+                of_run[place] = cluster_of(of_run[place], message);
+            }
+        }
+        clusters
+    }
+
+    fn sums_by_flow(&self, cluster_of: impl Fn(Cluster, &Message) -> Cluster) -> Vec<Cluster> {
+        let flows = self.flows.iter().filter(|flow| !flow.messages.is_empty());
+        let flows: Vec<_> = flows.collect();
+        let pieces = CLUSTERS_MIN.div_ceil(flows.len().max(1));
+        let together = flows.len().div_ceil(CLUSTERS_MAX).max(1);
+        if pieces > 1 {
             let stretches = flows
                 .iter()
                 .flat_map(|flow| flow.messages.chunks(flow.messages.len().div_ceil(pieces)));
             stretches
-                .map(|stretch| stretch.iter().fold(Cluster::default(), cluster_of))
+                .map(|stretch| stretch.iter().fold(Cluster::default(), &cluster_of))
                 .collect()
         } else {
             let groups = flows.chunks(together);
             groups
                 .map(|group| {
                     let messages = group.iter().flat_map(|flow| &flow.messages);
-                    messages.fold(Cluster::default(), cluster_of)
+                    messages.fold(Cluster::default(), &cluster_of)
                 })
                 .collect()
-        };
-        clusters
-            .into_iter()
-            .filter(|cluster| cluster.of > 0)
-            .collect()
+        }
     }
 
     fn quantile_intervals(&self, latencies: &Latencies) -> LatencyMs95 {
@@ -349,11 +369,9 @@ impl StreamTally {
 
     fn quantile_interval(&self, latencies: &Latencies, share: f64) -> [Option<f64>; 2] {
         let value_ms = latencies.quantile_ms(share);
-        let effect = value_ms.map_or(1.0, |ms| {
-            // Half a microsecond more, so that rounding to milliseconds and back does no harm.
-            let us = (ms * 1e3 + 0.5) as u64;
-            design_effect(&self.clusters(|message| !message.is_within(us)))
-        });
+        // Half a microsecond more, so that rounding to milliseconds and back does no harm. (None: it is one that never arrived.)
+        let us = value_ms.map_or(u64::MAX, |ms| (ms * 1e3 + 0.5) as u64);
+        let effect = design_effect(&self.clusters(|message| !message.is_within(us)));
         let worth = (latencies.messages() as f64 / effect) as u64;
         let (low, high) = quantile_ranks(share, worth);
         // In the middle between this rank and the one before, so that rounding does no harm.

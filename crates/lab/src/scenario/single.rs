@@ -192,7 +192,10 @@ impl<'a, V: Venue> Stage<'a, V> {
             self.start.after(scenario.duration),
         );
         for stream in &scenario.streams {
-            let tally = StreamTally::new(stream, scenario.sessions, self.seed, from, until);
+            let shares_link = scenario.link.is_some()
+                || matches!(scenario.uplink, punctual_proto::Uplink::BytesPerSecond(_));
+            let tally = StreamTally::new(stream, scenario.sessions, self.seed, from, until)
+                .through_one_link(shares_link);
             self.tallies.push(tally);
         }
         for end in &self.ends {

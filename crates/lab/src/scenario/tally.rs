@@ -143,7 +143,10 @@ pub struct StreamTally {
     /// Goodput is what arrives from here until there.
     from: Moment,
     until: Moment,
+    /// Those of each run after those of the one before.
     pub(super) flows: Vec<Flow>,
+    /// All flows of a run go through one link, or one uplink.
+    pub(super) shares_link: bool,
     pub(super) counts: Counts,
     pub(super) protocol: ProtocolCounts,
     bytes_by_second: Vec<u64>,
@@ -221,6 +224,7 @@ impl StreamTally {
             from,
             until,
             flows: vec![Flow::default(); sessions as usize],
+            shares_link: false,
             counts: Counts::default(),
             protocol: ProtocolCounts::default(),
             bytes_by_second: Vec::new(),
@@ -332,6 +336,20 @@ impl StreamTally {
                 message.limit = Some(genie.limit(at, deadline, parcel));
             }
         }
+    }
+
+    /// Its sessions share a link, and so their messages the queue in front of it.
+    #[must_use]
+    pub const fn through_one_link(mut self, shares_link: bool) -> Self {
+        self.shares_link = shares_link;
+        self
+    }
+
+    /// In which of so many equal parts of the measured time a message was sent.
+    pub(super) fn part_of_window(&self, message: &Message, parts: usize) -> usize {
+        let since = u128::from(message.sent_at.0.saturating_sub(self.from.0));
+        let span = u128::from(self.until.0.saturating_sub(self.from.0)).max(1);
+        ((since * parts as u128 / span) as usize).min(parts.saturating_sub(1))
     }
 
     /// Adds another run of the same stream with another seed.

@@ -299,3 +299,48 @@ fn results_have_exactly_the_documented_fields() {
         (None, None)
     );
 }
+
+/// A regression: sessions behind one link were taken as independent. A queue that overflows once in ten ticks makes messages of all of them late, and a share of a
+/// tenth was said to be known to a hundredth.
+#[test]
+fn what_goes_through_one_link_is_late_together() {
+    let width = |shares_link| {
+        let fields = "delivery = 'unreliable'\ndeadline_ms = 100\n";
+        let mut tally = tally(fields, 400, 1).through_one_link(shares_link);
+        for tick in 0..10 {
+            let at = 1500 + 1000 * tick;
+            for session in 0..400 {
+                let message = send(&mut tally, session, at, tick);
+                let took = if tick == 4 { 150 } else { 50 };
+                tally.on_message(session, Moment((at + took) * MS), &message);
+            }
+        }
+        let result = tally.result();
+        assert_eq!(result.on_time_share, Some(0.9));
+        let share = result.on_time_share_95.unwrap();
+        share.high - share.low
+    };
+    let (alone, together) = (width(false), width(true));
+    assert!(alone < 0.02, "{alone}");
+    assert!((0.2..0.6).contains(&together), "{together}");
+}
+
+/// A regression: where so many never arrived that the quantile is one of them, its interval took messages as independent, though all were lost in one session's outage.
+#[test]
+fn a_quantile_that_never_arrived_is_no_surer_than_others() {
+    let mut tally = tally("delivery = 'unreliable'\n", 40, 1);
+    for session in 0..40 {
+        for number in 0..100 {
+            let at = 1000 + 100 * number;
+            let message = send(&mut tally, session, at, number);
+            if session > 0 {
+                let took = 50 + number % 10;
+                tally.on_message(session, Moment((at + took) * MS), &message);
+            }
+        }
+    }
+    let result = tally.result();
+    assert_eq!(result.latency_ms.p99, None);
+    // One session of forty, or none of others like them.
+    assert!(result.latency_ms_95.p99[0].is_some_and(|low| low < 60.0));
+}

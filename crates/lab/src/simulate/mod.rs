@@ -262,8 +262,9 @@ impl<'a> Run<'a> {
             }
             self.build_wanted();
         }
-        if at_server.is_empty() {
-            return Err(OptionsError::Unreachable);
+        let (connected, of) = (at_server.len() as u32, self.options.sessions);
+        if connected < of {
+            return Err(OptionsError::Unreachable { connected, of });
         }
         // By session, so that the order does not depend on who came first under which policy.
         let mut ends: Vec<_> = at_server

@@ -52,8 +52,13 @@ pub enum OptionsError {
         /// Which, and its range.
         what: &'static str,
     },
-    /// Within a minute no client could open a session over this path.
-    Unreachable,
+    /// Within a minute not all clients could open a session over this path. (Those that could are not all: figures of them would leave out who has it worst.)
+    Unreachable {
+        /// Sessions that were opened.
+        connected: u32,
+        /// Of so many.
+        of: u32,
+    },
 }
 
 impl fmt::Display for OptionsError {
@@ -61,9 +66,12 @@ impl fmt::Display for OptionsError {
         match self {
             Self::Path(error) => write!(f, "{error}"),
             Self::Range { what } => write!(f, "{what}"),
-            Self::Unreachable => write!(
+            Self::Unreachable { connected: 0, .. } => f.write_str(
+                "no session could be opened within a minute over this path; let it lose less, or later",
+            ),
+            Self::Unreachable { connected, of } => write!(
                 f,
-                "no session could be opened within a minute over this path; let it lose less, or later"
+                "only {connected} of {of} sessions could be opened within a minute over this path; let it lose less, or later"
             ),
         }
     }

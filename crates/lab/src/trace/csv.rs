@@ -74,7 +74,7 @@ impl Trace {
     /// Writes the trace in this project's own format.
     ///
     /// Within a trace of one-way delays, what is only known of the round trip is written as half each way, and a loss
-    /// of unknown direction as both lost. Capacity traces cannot be written: [`io::ErrorKind::InvalidInput`].
+    /// as both lost, in whichever direction it was: read again it is of unknown direction. Capacity traces cannot be written: [`io::ErrorKind::InvalidInput`].
     pub fn write_csv(&self, mut out: impl Write) -> io::Result<()> {
         let Content::Samples(samples) = &self.content else {
             return Err(io::Error::new(

@@ -101,6 +101,9 @@ struct Stamp {
     wall: Option<i64>,
 }
 
+/// As far as times in seconds go elsewhere, 1e11 s: what is counted from there does not overflow.
+const SPAN_MAX_US: u64 = 100_000_000_000_000_000;
+
 pub(super) fn read(reader: impl BufRead) -> Result<Vec<Sample>, (u64, TraceErrorKind)> {
     let mut bounded = reader.take(FILE_BYTES + 1);
     let document: Document = serde_json::from_reader(&mut bounded).map_err(|error| {
@@ -132,6 +135,11 @@ pub(super) fn read(reader: impl BufRead) -> Result<Vec<Sample>, (u64, TraceError
                     },
                 )
             })?;
+        if at_us > SPAN_MAX_US {
+            let found = format!("round trip {i} {} s after the first", at_us / 1_000_000);
+            let what = "a trace of at most 3000 years";
+            return Err((0, TraceErrorKind::Expected { what, found }));
+        }
         let at_us = samples.last().map_or(0, |last| last.at_us).max(at_us);
         let outcome = outcome(trip, knows_ways).ok_or_else(|| {
             let found = format!("round trip {i}");

@@ -20,6 +20,9 @@ use super::{LostSide, Outcome, Sample, Timeline, TraceErrorKind, number, rtt_us}
 /// The first line (after comments) of a recording of packets.
 pub const PACKETS_HEADER: &str = "time_s,message,try,owd_up_ms,owd_down_ms";
 
+/// A packet that was not answered for in so long before the recording's end was lost, one does not know where.
+const UNANSWERED_US: u64 = 3_000_000;
+
 /// What became of a packet in one direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Leg {
@@ -80,8 +83,9 @@ fn text(leg: Leg) -> String {
 pub(super) fn read<R: BufRead>(lines: &mut Lines<R>) -> Result<Vec<Sample>, TraceErrorKind> {
     // The header has told the format.
     lines.next()?;
-    let mut samples: Vec<Sample> = Vec::new();
+    let mut samples: Vec<(u64, Option<Outcome>)> = Vec::new();
     let mut timeline = Timeline::default();
+    let mut end_us = 0;
     let mut current: Option<(u32, u64)> = None;
     while let Some(line) = lines.next()? {
         let fields: Vec<&str> = line.split(',').map(str::trim).take(6).collect();
@@ -94,7 +98,8 @@ pub(super) fn read<R: BufRead>(lines: &mut Lines<R>) -> Result<Vec<Sample>, Trac
         let what = "the number of a message";
         let message = number(message, 0.0, f64::from(u32::MAX), what)? as u32;
         let attempt = number(attempt, 0.0, 255.0, "0, or which repetition it is")?;
-        let outcome = outcome(leg(up)?, leg(down)?);
+        let (up, down) = (leg(up)?, leg(down)?);
+        end_us = at_us;
         if attempt > 0.0 {
             continue;
         }
@@ -104,9 +109,19 @@ pub(super) fn read<R: BufRead>(lines: &mut Lines<R>) -> Result<Vec<Sample>, Trac
             _ => at_us,
         };
         current = Some((message, at_us));
-        samples.extend(outcome.map(|outcome| Sample { at_us, outcome }));
+        match (up, down) {
+            (Leg::Unknown, Leg::Unknown) => samples.push((at_us, None)),
+            _ => samples.extend(outcome(up, down).map(|outcome| (at_us, Some(outcome)))),
+        }
     }
-    Ok(samples)
+    // Of the last ones an answer may still have been on its way.
+    let is_old = |at_us: u64| at_us + UNANSWERED_US <= end_us;
+    let unanswered = |at_us| is_old(at_us).then_some(Outcome::Lost(LostSide::Unknown));
+    let samples = samples.into_iter().filter_map(|(at_us, outcome)| {
+        let outcome = outcome.or_else(|| unanswered(at_us))?;
+        Some(Sample { at_us, outcome })
+    });
+    Ok(samples.collect())
 }
 
 fn leg(field: &str) -> Result<Leg, TraceErrorKind> {

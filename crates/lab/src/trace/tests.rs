@@ -204,6 +204,13 @@ fn irtt_is_read() {
             .1
             .contains("interval")
     );
+    // A regression: the end of a trace of centuries overflowed.
+    let trips = vec!["{\"lost\": \"true\"}"; 1002].join(",");
+    let far = format!(
+        "{{\"config\": {{\"interval\": {}}}, \"round_trips\": [{trips}]}}",
+        u64::MAX
+    );
+    assert!(error(&far).1.contains("years"));
     assert!(error("{").1.contains("irtt"));
 }
 
@@ -334,6 +341,22 @@ fn measured_packets_are_played_by_message() {
 }
 
 /// Goal: what is written is read again.
+/// A regression: a recording during which the server went away was played as a perfect path.
+#[test]
+fn what_nobody_answers_any_more_is_lost() {
+    let rows = (0..10).map(|second| match second < 4 {
+        true => format!("{second}.0,{second},0,20.0,20.0\n"),
+        false => format!("{second}.0,{second},0,-,-\n"),
+    });
+    let text = format!("{PACKETS_HEADER}\n") + &rows.collect::<String>();
+    let outcomes: Vec<Outcome> = (parse(text.as_bytes()).unwrap().samples().iter())
+        .map(|sample| sample.outcome)
+        .collect();
+    // Of the last three seconds an answer may have been on its way.
+    assert_eq!(outcomes.len(), 7);
+    assert_eq!(outcomes[4..], [Outcome::Lost(LostSide::Unknown); 3]);
+}
+
 #[test]
 fn measured_packets_come_back_as_written() {
     let took = |us| Leg::Took { us };

@@ -223,8 +223,9 @@ fn arm_rows(
         let other = reference.filter(|reference| reference.name != arm.name);
         ArmRow {
             figures: ArmFigures::new(arm, task.message_bytes, deadline_us, plain),
-            over_punctual: other
-                .map(|other| on_time_difference(&arm.played, &other.played, deadline_us)),
+            over_punctual: other.map(|other| {
+                on_time_difference(&arm.played, &other.played, arm.shares_link, deadline_us)
+            }),
             curve: Latencies::from(&arm.played).curve(),
         }
     };
