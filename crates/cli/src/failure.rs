@@ -4,6 +4,8 @@ use std::fmt;
 use std::io;
 use std::process::ExitCode;
 
+use crate::interrupt;
+
 /// Why a command ended without success.
 #[derive(Debug)]
 pub(crate) enum Failure {
@@ -46,7 +48,7 @@ pub(crate) fn exit_code(result: Result<(), Failure>) -> ExitCode {
         Err(Failure::Program(code)) => return ExitCode::from(code),
         Err(Failure::BadInput(sentence)) => (sentence, 2),
         Err(Failure::Failed(sentence)) => (sentence, 1),
-        Err(Failure::Interrupted) => ("interrupted".to_owned(), 130),
+        Err(Failure::Interrupted) => ("interrupted".to_owned(), interrupt::exit_code()),
     };
     // Nobody is left to tell when this fails.
     let _ = io::Write::write_all(

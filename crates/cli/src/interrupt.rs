@@ -3,12 +3,14 @@
 //! A command that does not call [`watch`] is ended by the signal itself, which shells report as 130 or 143.
 
 use std::sync::Once;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 
 static REQUESTED: AtomicBool = AtomicBool::new(false);
+/// By which signal.
+static BY: AtomicUsize = AtomicUsize::new(SIGINT as usize);
 /// What nobody looks at.
 static LEFT_TO_OTHERS: AtomicBool = AtomicBool::new(false);
 
@@ -31,7 +33,13 @@ pub(crate) fn watch_and_leave_ctrl_c() {
 
 fn on(signal: i32) {
     let _ = flag::register_conditional_shutdown(signal, 128 + signal, &REQUESTED);
+    let _ = flag::register_usize(signal, &BY, signal as usize);
     let _ = flag::register(signal, &REQUESTED);
+}
+
+/// The code to end with after that, as shells report a program that the signal has ended.
+pub(crate) fn exit_code() -> u8 {
+    128 + BY.load(Ordering::Relaxed) as u8
 }
 
 /// Whether an end was requested since [`watch`].

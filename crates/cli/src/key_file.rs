@@ -1,11 +1,12 @@
 //! Secrets in files (a server's private key, a token key, a connect token): one line that says which and has it in URL-safe base64, readable by their
 //! owner only.
 
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
 use std::path::Path;
 
 use crate::failure::Failure;
+use crate::output;
 use data_encoding::BASE64URL_NOPAD;
 
 /// What a file holds.
@@ -51,8 +52,16 @@ pub(crate) fn encode(key: &[u8; 32]) -> String {
     BASE64URL_NOPAD.encode(key)
 }
 
+/// Bytes of a file that are looked at; tokens are the longest.
+const LINE_MAX: u64 = 4096;
+
 /// Writes a new file; one that is there is never overwritten, since whoever relies on its key would be locked out.
 pub(crate) fn create(path: &Path, what: Secret, secret: &[u8]) -> Result<(), Failure> {
+    if path == Path::new("-") {
+        return Err(Failure::bad_input(
+            "- would be a file of that name; name another one: a key is not printed",
+        ));
+    }
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]
@@ -79,6 +88,12 @@ pub(crate) fn create(path: &Path, what: Secret, secret: &[u8]) -> Result<(), Fai
 /// Reads a key.
 pub(crate) fn read_key(path: &Path, what: Secret) -> Result<[u8; 32], Failure> {
     let bytes = read(path, what)?;
+    if is_open_to_others(path) {
+        output::note(&format!(
+            "{} can be read by others on this machine, who could pass for its owner: chmod 600 it",
+            path.display()
+        ));
+    }
     <[u8; 32]>::try_from(bytes).map_err(|_| {
         Failure::bad_input(format_args!(
             "{} is not {} (32 bytes in URL-safe base64); `{}` makes one",
@@ -89,10 +104,28 @@ pub(crate) fn read_key(path: &Path, what: Secret) -> Result<[u8; 32], Failure> {
     })
 }
 
+/// Whether others than its owner may read the file, where that can be told.
+fn is_open_to_others(path: &Path) -> bool {
+    #[cfg(unix)]
+    {
+        let mode =
+            |file: fs::Metadata| std::os::unix::fs::PermissionsExt::mode(&file.permissions());
+        fs::metadata(path).is_ok_and(|file| file.is_file() && mode(file) & 0o077 != 0)
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = path;
+        false
+    }
+}
+
 /// Reads what [`create`] wrote. A line that does not say what it is will do, as another program may have written it.
 pub(crate) fn read(path: &Path, what: Secret) -> Result<Vec<u8>, Failure> {
     let maker = what.maker();
-    let bytes = fs::read(path).map_err(|error| {
+    // A key is a line: of anything longer its beginning says enough.
+    let mut bytes = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(LINE_MAX).read_to_end(&mut bytes));
+    read.map_err(|error| {
         Failure::bad_input(format_args!(
             "{} cannot be read ({error}); `{maker}` makes one",
             path.display()

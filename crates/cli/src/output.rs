@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use crate::failure::Failure;
+use crate::scoreboard::count;
 use crate::terminal;
 
 /// Prints `text` as it is.
@@ -253,9 +254,10 @@ fn resolved(path: &Path) -> PathBuf {
 }
 
 /// `1 row`, `2 rows`.
-pub(crate) fn counted(count: usize, thing: &str) -> String {
-    let end = if count == 1 { "" } else { "s" };
-    format!("{count} {thing}{end}")
+pub(crate) fn counted(number: impl TryInto<u64>, thing: &str) -> String {
+    let number = number.try_into().unwrap_or(u64::MAX);
+    let end = if number == 1 { "" } else { "s" };
+    format!("{} {thing}{end}", count(number))
 }
 
 /// What a reader must know to trust the numbers above.

@@ -45,7 +45,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     token: Option<PathBuf>,
     /// Bytes of a message, up to 64 MiB.
-    #[arg(long, default_value_t = 2048, value_parser = clap::value_parser!(u32).range(0..=67_108_864))]
+    #[arg(long, default_value_t = 2048, value_parser = values::whole::<u32>(0..=67_108_864))]
     bytes: u32,
     /// How messages are delivered: unreliable (repaired only as far as the deadline asks for it), sequenced (the same, and none
     /// after a newer one), reliable (in whatever order they arrive), ordered, or latest (a newer message supersedes those before
@@ -65,7 +65,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "S", default_value = "10", value_parser = seconds, conflicts_with = "count")]
     seconds: f64,
     /// How many messages are sent.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
+    #[arg(long, value_name = "N", value_parser = values::whole::<u64>(1..=100_000_000))]
     count: Option<u64>,
     /// What decides about redundancy: steered, exact, pangolin, hairpin, hairpin(PRICE), retransmit, or fixed(N), also written fixed:N.
     #[arg(long, default_value = "steered", value_parser = policy)]
@@ -280,9 +280,9 @@ const fn token_hint(error: &ConnectError) -> &'static str {
 
 fn introduction(args: &Args, url: &ServerUrl, session: &Session) -> String {
     let mut text = format!(
-        "{} messages of {} bytes to {}, {} a second; {} % shall arrive within {} ms.\n",
-        scoreboard::count(args.messages()),
-        args.bytes,
+        "{} of {} to {}, {} a second; {} % shall arrive within {} ms.\n",
+        output::counted(args.messages(), "message"),
+        output::counted(args.bytes, "byte"),
         url.authority(),
         args.rate,
         exact_percent(args.on_time),

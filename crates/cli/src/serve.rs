@@ -3,7 +3,7 @@
 pub(crate) mod guests;
 mod view;
 
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use punctual::{CloseCode, Config, Receive};
 
@@ -28,8 +28,8 @@ const FAREWELL: Duration = Duration::from_millis(100);
 pub(crate) struct Args {
     #[command(flatten)]
     listen: Listen,
-    /// Print JSON objects, one a line, each with an `event`: `listening` {`urls`}, `connected` {`session`, `remote`}, each
-    /// second `counts` and at the end `closed` {`session`, `remote`, `messages`, `bytes`, and `reason` at the end}.
+    /// Print JSON objects, one a line, each with an `event` and the time, `unix_s`: `listening` {`urls`}, `connected` {`session`, `remote`,
+    /// `identity` (of the client's token; null: none)}, each second `counts` and at the end `closed` {`session`, `remote`, `messages`, `bytes`, and `reason` at the end}.
     #[arg(long)]
     json: bool,
 }
@@ -70,7 +70,10 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
     view.on_end(&guests)
 }
 
-/// Prints a line of JSON.
+/// Prints what happens as a line of JSON, with the time: seconds since 1970.
 pub(crate) fn print_line(value: &serde_json::Value) -> Result<(), Failure> {
+    let mut value = value.clone();
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    value["unix_s"] = now.map_or(0.0, |now| now.as_millis() as f64 / 1e3).into();
     output::print(&format!("{value}\n"))
 }

@@ -10,6 +10,7 @@ use serde::Serialize;
 use crate::failure::Failure;
 use crate::key_file::{self, Secret};
 use crate::output;
+use crate::values;
 
 /// Make a connect token for one client: who it is, until when it may connect, and to which server.
 ///
@@ -31,7 +32,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NAME", default_value = "")]
     identity: String,
     /// How long the token is good for, in seconds.
-    #[arg(long, value_name = "S", default_value_t = 3600, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "S", default_value_t = 3600, value_parser = values::whole::<u64>(1..=u64::MAX))]
     valid_s: u64,
     /// The only server that may accept it, by its URL; without one, every server that has the token key.
     #[arg(long, value_name = "URL")]

@@ -1,6 +1,7 @@
 //! What flags accept: text to checked values, with errors that say what is accepted.
 
 use std::net::SocketAddr;
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use punctual::Delivery;
@@ -28,6 +29,32 @@ pub(crate) fn delivery(text: &str) -> Result<Delivery, String> {
 pub(crate) fn delivery_name(delivery: Delivery) -> &'static str {
     let found = DELIVERIES.iter().find(|(_, mode)| *mode == delivery);
     found.map_or("", |(name, _)| name)
+}
+
+/// A whole number in a range. One that ends with `u64::MAX` has no end but the type's.
+pub(crate) fn whole<T: TryFrom<u64>>(
+    range: RangeInclusive<u64>,
+) -> impl Fn(&str) -> Result<T, String> + Clone {
+    move |text| {
+        let number = text.parse().ok().filter(|number| range.contains(number));
+        let number = number.and_then(|number| T::try_from(number).ok());
+        number.ok_or_else(|| match (range.start(), range.end()) {
+            (0, &u64::MAX) => "expected a whole number, 0 or more".to_owned(),
+            (start, &u64::MAX) => format!("expected a whole number from {start} on"),
+            (start, end) => format!("expected a whole number from {start} to {end}"),
+        })
+    }
+}
+
+/// What is named twice counts once.
+pub(crate) fn once_each<T: Copy + PartialEq>(named: &[T]) -> Vec<T> {
+    let mut all = Vec::new();
+    for value in named {
+        if !all.contains(value) {
+            all.push(*value);
+        }
+    }
+    all
 }
 
 /// Where to listen.

@@ -158,7 +158,7 @@ fn what_is_wrong_is_said_in_one_sentence() {
     folder.refused("--deadlines soon", "round trips");
     folder.refused("--targets 99", "a share of messages");
     folder.refused("--symbols 65", "65");
-    folder.refused("--messages 5", "100..=1000000");
+    folder.refused("--messages 5", "from 100 to 1000000");
     folder.refused("--policies best", "not a policy");
     folder.refused("--candidate pangolin", "name another");
     folder.refused("--policies exact --candidate exact", "add pangolin");

@@ -68,6 +68,26 @@ fn a_program_runs_inside_and_its_exit_code_is_told() {
 }
 
 /// A program was the first process of its namespace, which is spared by signals that it does not handle: one Ctrl-C did nothing, nor did its own.
+/// A regression: a server's command that failed was not mentioned, and everything seemed to have gone well.
+#[test]
+fn a_server_that_fails_is_told() {
+    let lab = [
+        "lab", "run", "--rtt-ms", "5", "--json", "--server", "exit 3",
+    ];
+    let wait = "sleep 0.3";
+    let output = output(&[&lab[..], &["--", "sh", "-c", wait]].concat());
+    if is_skipped(&output) {
+        return;
+    }
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(error.contains("--server failed"), "{error}");
+    let told: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(
+        (&told["server_exit_code"], &told["exit_code"]),
+        (&3.into(), &0.into())
+    );
+}
+
 #[test]
 fn a_signal_ends_a_program() {
     let line = "kill -TERM $$; echo survived";
@@ -161,7 +181,7 @@ fn what_is_noted_survives_a_signal() {
     }
     let output = lab.wait_with_output().expect("it ends");
     if !is_skipped(&output) {
-        assert_eq!(output.status.code(), Some(130), "{output:?}");
+        assert_eq!(output.status.code(), Some(143), "{output:?}");
         let dropped = fs::read_to_string(&drops).expect("it was written");
         assert!(dropped.lines().count() > 5, "{dropped}");
         for name in ["client.pcap", "server.pcap"] {

@@ -176,7 +176,7 @@ fn what_makes_no_sense_is_refused() {
     let address = address.split('#').next().expect("text");
     for (arguments, words) in [
         (&["client", "nonsense"][..], "punctual://"),
-        (&["client", &off.url, "--bytes", "100"], "740..=1160"),
+        (&["client", &off.url, "--bytes", "100"], "from 740 to 1160"),
         (&["client", &off.url, "--interval-ms", "1"], "from 10"),
         (&["client", &off.url, "--trace", "/no/such/x"], "choose"),
         (&["server"], "--keep"),
@@ -189,4 +189,29 @@ fn what_makes_no_sense_is_refused() {
         assert_eq!(refused.status.code(), Some(2), "{arguments:?}: {error}");
         assert!(error.contains(words), "{arguments:?}: {error}");
     }
+}
+
+/// A regression: a recording takes the place of recordings alone.
+#[test]
+fn what_is_no_recording_is_not_written_over() {
+    let scratch = Scratch::new("over");
+    fs::create_dir_all(&scratch.0).expect("there is room");
+    let other = scratch.0.join("other.txt");
+    fs::write(&other, "hello\n").expect("there is room");
+    let server = Server::start(&["--off"]);
+    let trace = other.to_str().expect("text");
+    let client = [
+        "measure",
+        "client",
+        &server.url,
+        "--messages",
+        "2",
+        "--trace",
+        trace,
+    ];
+    let refused = output(&client);
+    let error = String::from_utf8_lossy(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(2), "{error}");
+    assert!(error.contains("holds something else"), "{error}");
+    assert_eq!(fs::read_to_string(&other).expect("it is there"), "hello\n");
 }

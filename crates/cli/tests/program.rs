@@ -432,7 +432,7 @@ fn thin_streams_are_studied() {
     assert_eq!((rows.len(), &result["seed"]), (50, &serde_json::json!(3)));
     assert_eq!(rows[0]["shape"], "anarchy-online");
     assert_eq!(rows[4]["remedies"], "all off");
-    refused("lab thin-streams --messages 1", "100..=");
+    refused("lab thin-streams --messages 1", "from 100 to");
 }
 
 #[test]
@@ -462,9 +462,9 @@ fn bad_flags_are_refused_in_one_sentence() {
         ("policy solve --loss 2", "below 1"),
         ("policy solve --loss -1", "below 1"),
         ("policy solve --loss NaN", "below 1"),
-        ("policy solve --symbols 0", "1..=64"),
+        ("policy solve --symbols 0", "from 1 to 64"),
         ("policy solve --symbols 1e9", "--symbols"),
-        ("policy solve --rounds 101", "1..=100"),
+        ("policy solve --rounds 101", "from 1 to 100"),
         ("policy solve --miss 0", "1e-9"),
         ("policy solve --policy best", "not a policy"),
         ("policy solve --polcy exact", "--policy"),
@@ -476,7 +476,7 @@ fn bad_flags_are_refused_in_one_sentence() {
             "lab simulate --profile lte --loss 0.1",
             "cannot be used with",
         ),
-        ("lab simulate --symbols 65", "1..=64"),
+        ("lab simulate --symbols 65", "from 1 to 64"),
         ("lab simulate --messages 99999999999999", "--messages"),
         ("lab simulate --bytes 300000", "262144"),
         ("lab simulate --deadline-ms 0", "above 0"),
@@ -595,4 +595,49 @@ fn help_names_every_command() {
     ] {
         assert!(help.contains(command), "{help}");
     }
+}
+
+/// A regression: whole numbers were refused in the words of a parser, without what is accepted.
+#[test]
+fn whole_numbers_are_refused_with_what_is_accepted() {
+    for (arguments, words) in [
+        (
+            "demo --seconds nan",
+            "expected a whole number from 1 to 3600",
+        ),
+        (
+            "lab simulate --seed -1",
+            "expected a whole number, 0 or more",
+        ),
+        (
+            "token --valid-s 0 --new-key",
+            "expected a whole number from 1 on",
+        ),
+    ] {
+        let output = punctual(arguments);
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{error}");
+        assert!(error.contains(words), "{arguments}: {error}");
+    }
+}
+
+/// A regression: what has no end was read to its end.
+#[cfg(unix)]
+#[test]
+fn devices_are_no_files_of_keys_and_scenarios() {
+    refused("serve --key /dev/zero --listen 127.0.0.1:0", "is not");
+    refused(
+        "lab simulate --scenario /dev/zero",
+        "more than 1048576 bytes",
+    );
+    refused("keygen --out -", "a file of that name");
+}
+
+/// What is named twice is played once.
+#[test]
+fn a_policy_that_is_named_twice_is_played_once() {
+    let result =
+        json("lab simulate --policy exact,pangolin,exact --messages 100 --sessions 2 --json");
+    let policies = result["policies"].as_array().expect("a list");
+    assert_eq!(policies.len(), 2);
 }

@@ -68,16 +68,16 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SHARE", default_value = "0.999", value_parser = values::on_time)]
     on_time: f64,
     /// Clients, each with a path of its own.
-    #[arg(long, value_name = "N", default_value_t = 500, value_parser = clap::value_parser!(u32).range(1..=4000))]
+    #[arg(long, value_name = "N", default_value_t = 500, value_parser = values::whole::<u32>(1..=4000))]
     clients: u32,
     /// For how long messages are sent; each client gets one a second.
-    #[arg(long, value_name = "S", default_value_t = 45, value_parser = clap::value_parser!(u32).range(1..=3600))]
+    #[arg(long, value_name = "S", default_value_t = 45, value_parser = values::whole::<u32>(1..=3600))]
     seconds: u32,
     /// Bytes of a message.
-    #[arg(long, default_value_t = 2048, value_parser = clap::value_parser!(u32).range(16..=262_144))]
+    #[arg(long, default_value_t = 2048, value_parser = values::whole::<u32>(16..=262_144))]
     bytes: u32,
     /// The same seed gives the same losses and delays.
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, value_parser = values::whole::<u64>(0..=u64::MAX))]
     seed: u64,
     /// Write a page with the latency distributions and the numbers; it can be read offline.
     #[arg(long, value_name = "FILE")]

@@ -10,6 +10,7 @@ use crate::failure::Failure;
 use crate::interrupt;
 use crate::output;
 use crate::progress::Progress;
+use crate::values;
 
 /// Measure the emulator with plain UDP sockets: delay, jitter, loss, bursts, reordering, duplicates, rate, queue, outages, MTU, timing.
 #[derive(clap::Args)]
@@ -20,7 +21,7 @@ pub(crate) struct Args {
     #[arg(long)]
     quick: bool,
     /// Repeats the fates of packets.
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, value_parser = values::whole::<u64>(0..=u64::MAX))]
     seed: u64,
     /// Print one JSON object.
     #[arg(long)]

@@ -23,6 +23,7 @@ use super::{measure, networks, packets};
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::output;
+use crate::values;
 
 /// Run a program on an emulated network: it is a client, and 10.0.0.1 is the server at the other end.
 #[derive(clap::Args)]
@@ -72,11 +73,11 @@ struct Place {
     at_server: bool,
     /// Addresses at the clients' end, each with a path of its own.
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Emulator",
-        value_parser = clap::value_parser!(u32).range(1..=emulator::PATHS_MAX as i64))]
+        value_parser = values::whole::<u32>(1..=emulator::PATHS_MAX as u64))]
     clients: u32,
     /// Largest IP packet in bytes (default: what a scenario file says, else 1500).
     #[arg(long, value_name = "BYTES", help_heading = "Emulator",
-        value_parser = clap::value_parser!(u16).range(576..))]
+        value_parser = values::whole::<u16>(576..=u64::MAX))]
     mtu: Option<u16>,
     /// Congestion control of TCP: cubic, reno, bbr or what the kernel has (default: the kernel's own choice).
     #[arg(long, value_name = "NAME", help_heading = "Emulator")]

@@ -186,9 +186,9 @@ fn figures(options: &SimulateOptions, results: &[PolicyResult], refused: &Refuse
 
 fn messages(options: &SimulateOptions) -> String {
     format!(
-        "{} messages of {} bytes a policy, one each {} ms in each of {}",
-        options.messages,
-        options.message_bytes,
+        "{} of {} a policy, one each {} ms in each of {}",
+        output::counted(options.messages, "message"),
+        output::counted(options.message_bytes, "byte"),
         millis(options.interval),
         output::counted(options.sessions as usize, "session")
     )

@@ -30,7 +30,7 @@ pub(crate) struct Additions {
     #[arg(long, value_name = "MBIT/S", value_parser = values::megabits)]
     rate_mbit: Option<u64>,
     /// Queue before the limited rate (default: 64); what comes on top is dropped.
-    #[arg(long, value_name = "KIB", value_parser = clap::value_parser!(u64).range(1..=4_194_304))]
+    #[arg(long, value_name = "KIB", value_parser = values::whole::<u64>(1..=4_194_304))]
     queue_kib: Option<u64>,
     /// Nothing gets through between these seconds, counted from the start; may be given more than once.
     #[arg(long, value_name = "FROM..TO", value_delimiter = ',', value_parser = values::blackout)]

@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use crate::failure::Failure;
 use crate::output::{self, OutputFile};
+use crate::values;
 
 /// Measure a synthetic population as the Pangolin paper measured its clients, in virtual time. Its networks are called population:na,
 /// population:eu and population:pangolin.
@@ -21,10 +22,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NAME", default_value = "pangolin")]
     region: PopulationKind,
     /// How many; the paper had 10,304.
-    #[arg(long, value_name = "N", default_value_t = 10_304, value_parser = clap::value_parser!(u32).range(10..=100_000))]
+    #[arg(long, value_name = "N", default_value_t = 10_304, value_parser = values::whole::<u32>(10..=100_000))]
     clients: u32,
     /// Other clients from the same parameters.
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, value_parser = values::whole::<u64>(0..=u64::MAX))]
     seed: u64,
     /// Print one JSON object: `source`, `regions` with quantiles over clients, and `statements`, of the mixed population a list of {`figure`,
     /// `what`, `paper`, `here`, `here_95`, `agrees`}.

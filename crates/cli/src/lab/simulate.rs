@@ -9,6 +9,7 @@ use super::path::PathArgs;
 use super::scenario;
 use super::workload::{Deadline, Workload};
 use crate::failure::Failure;
+use crate::values;
 
 /// Send messages over a network made of numbers, and see how each policy fares; or play a scenario from a file.
 #[derive(clap::Args)]
@@ -36,7 +37,7 @@ struct Play {
     scenario: Option<PathBuf>,
     /// Play it with so many seeds, from the first on, and pool what comes of it.
     #[arg(long, value_name = "N", default_value_t = 1, requires = "scenario",
-        value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+        value_parser = values::whole::<u64>(1..=1_000_000))]
     seeds: u64,
 }
 

@@ -6,6 +6,7 @@ use super::scenario::percent;
 use crate::failure::Failure;
 use crate::output;
 use crate::progress::Progress;
+use crate::values;
 
 /// Study what thin-stream recovery brings to the traffic of ten games.
 ///
@@ -16,10 +17,10 @@ use crate::progress::Progress;
 #[command(after_help = "Example:\n  punctual lab thin-streams --messages 10000 --seed 7")]
 pub(crate) struct Args {
     /// Messages of each row and each set of remedies, about.
-    #[arg(long, default_value_t = 50_000, value_parser = clap::value_parser!(u64).range(100..=100_000_000))]
+    #[arg(long, default_value_t = 50_000, value_parser = values::whole::<u64>(100..=100_000_000))]
     messages: u64,
     /// The same seed gives the same run.
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, value_parser = values::whole::<u64>(0..=u64::MAX))]
     seed: u64,
     /// Print one JSON object: `rtt_ms`, `loss_forward`, `bound_ms`, `seed`, and `rows`, a list of {`shape`, `remedies`, `messages`,
     /// `gaps_within_1_ms_share`, `undelayed_share`, `undelayed_share_95` [low, high], `goal`, `difference_pp`, `latency_ms`

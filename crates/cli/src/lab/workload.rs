@@ -15,23 +15,23 @@ use crate::values;
 #[derive(clap::Args)]
 #[command(next_help_heading = "Messages")]
 pub(super) struct Workload {
-    /// When a message is late (default: 400; with a profile or a recording, twice its median round trip).
+    /// When a message is late (default: twice the median round trip of a profile or a recording, 400 without).
     #[arg(long, value_name = "MS", value_parser = values::millis_above_zero)]
     deadline_ms: Option<Duration>,
     /// Share of messages that shall be on time.
     #[arg(long, value_name = "SHARE", default_value = "0.999", value_parser = values::on_time)]
     pub(super) on_time: f64,
     /// Source symbols of a message (default: what costs the policy least).
-    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u8).range(1..=64))]
+    #[arg(long, value_name = "K", value_parser = values::whole::<u8>(1..=64))]
     pub(super) symbols: Option<u8>,
     /// Messages of each policy, in all.
-    #[arg(long, default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
+    #[arg(long, default_value_t = 100_000, value_parser = values::whole::<u64>(1..=1_000_000_000))]
     pub(super) messages: u64,
     /// Bytes of a message.
-    #[arg(long, default_value_t = 2048, value_parser = clap::value_parser!(u32).range(16..=262_144))]
+    #[arg(long, default_value_t = 2048, value_parser = values::whole::<u32>(16..=262_144))]
     pub(super) bytes: u32,
     /// Sessions, each with a path of its own.
-    #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(long, default_value_t = 1000, value_parser = values::whole::<u32>(1..=100_000))]
     pub(super) sessions: u32,
     /// Whose share of messages is to be on time: that of each session by itself, or of all together. Only steered keeps the second, and good
     /// paths pay for bad ones then.
@@ -53,8 +53,8 @@ pub(super) struct Workload {
         default_value = "steered"
     )]
     policy: Vec<PolicyKind>,
-    /// The same seed gives the same run (default: 1, or the scenario's).
-    #[arg(long)]
+    /// The same seed gives the same run (default: 1, or that of a scenario file).
+    #[arg(long, value_parser = values::whole::<u64>(0..=u64::MAX))]
     pub(super) seed: Option<u64>,
     /// Write a page with the latency distributions and the numbers.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
@@ -143,7 +143,7 @@ impl Workload {
             interval: self.interval_ms,
             frame: self.frame_ms,
             messages: self.messages,
-            policies: self.policy.clone(),
+            policies: values::once_each(&self.policy),
             seed: self.seed.unwrap_or(1),
             ..SimulateOptions::new(path, deadline)
         }

@@ -40,7 +40,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     token: Option<PathBuf>,
     /// How many messages are measured.
-    #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    #[arg(long, value_name = "N", default_value_t = 30, value_parser = values::whole::<u32>(1..=1_000_000))]
     messages: u32,
     /// For how long it measures, instead of --messages.
     #[arg(long, value_name = "S", value_parser = send::seconds, conflicts_with = "messages")]
@@ -49,16 +49,16 @@ pub(crate) struct Args {
     #[arg(long, value_name = "MS", default_value = "1000", value_parser = interval)]
     interval_ms: Duration,
     /// One message in so many is measured, if the server does not want it more seldom.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=10_000))]
+    #[arg(long, value_name = "N", value_parser = values::whole::<u16>(1..=10_000))]
     sample: Option<u16>,
     /// Bytes of each packet. (More than half a packet, so that none shares its fate with another.)
-    #[arg(long, default_value_t = 1024, value_parser = clap::value_parser!(u16).range(740..=1160))]
+    #[arg(long, default_value_t = 1024, value_parser = values::whole::<u16>(740..=1160))]
     bytes: u16,
     /// Packets of a message.
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u8).range(1..=8))]
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = values::whole::<u8>(1..=8))]
     packets: u8,
     /// How often a packet without an answer is sent again.
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u8).range(0..=5))]
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = values::whole::<u8>(0..=5))]
     retries: u8,
     /// Keep the trace here too; `punctual lab replay --trace FILE` plays it.
     #[arg(long, value_name = "FILE")]
@@ -70,7 +70,7 @@ pub(crate) struct Args {
     /// `rtt_ms`, `owd_up_ms`, `owd_down_ms` {`p50`, ..}, `owd_residual_ms` and `owd_bound_ms` (how far one-way delays can be trusted: if
     /// both ways are equally long when nothing waits, and in any case), `up` and `down` {`packets`, `lost`, `loss_share`,
     /// `loss_share_95`, `bursts` (runs of 1, 2, .. within a message), `reordered`, `session_packets`, `session_packets_twice`},
-    /// `answered_after_repetitions`, `never_answered`, `deadline` {`on_time`, `kept_ms`, `sendings`, `sent_once_ms`; null: unknown}.
+    /// `unanswered` {`packets`, `of`, `share`, `share_95`} (lost, not known in which direction), `answered_after_repetitions`, `never_answered`, `deadline` {`on_time`, `kept_ms`, `sendings`, `sent_once_ms`; null: unknown}.
     #[arg(long)]
     json: bool,
 }
@@ -169,6 +169,9 @@ fn watch(args: &Args, measurement: &Measurement) -> Measured {
     let has_lines = !args.json && !io::stderr().is_terminal();
     let begun = Instant::now();
     let mut next_line = begun + LINE_EVERY;
+    if has_lines {
+        output::note("connected; asking the server whether it measures, for up to ten seconds");
+    }
     let mut is_stopping = false;
     let measured = loop {
         if let Some(measured) = measurement.result_timeout(LOOK_EVERY) {

@@ -9,6 +9,7 @@ use punctual::{MeasureEnd, Measured, MeasuredPacket, Way};
 use punctual_lab::stats::{Cluster, Interval, Latencies, LatencyMs, share_interval};
 use serde::Serialize;
 
+use crate::output;
 use crate::scoreboard::{count, percent};
 
 /// The game message that a measured one stands for: two packets, as in the Pangolin paper.
@@ -161,12 +162,13 @@ impl Findings {
         add("round trip", &self.rtt_ms);
         add("one way up", &self.owd_up_ms);
         add("one way down", &self.owd_down_ms);
-        text += &crate::output::table(&rows);
+        text += &output::table(&rows);
         if let (Some(residual), Some(bound)) = (self.owd_residual_ms, self.owd_bound_ms) {
-            text += &format!(
+            let sentence = format!(
                 "One way is right to {residual:.2} ms if both ways are equally long when nothing waits, and to {bound:.1} ms however unequal \
-                 they are.\n"
+                 they are."
             );
+            text += &output::wrapped(&sentence, "");
         }
         text.push('\n');
         text += &self.unanswered.text();
@@ -197,7 +199,7 @@ impl Findings {
         }
         text.push('\n');
         text += &match self.deadline {
-            Some(deadline) => deadline.text(),
+            Some(deadline) => output::wrapped(&deadline.text(), ""),
             None => "Too few packets, or too much loss, to say which deadline a message keeps.\n"
                 .to_owned(),
         };

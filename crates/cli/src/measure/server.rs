@@ -10,6 +10,7 @@ use super::keep::{Keep, Kept, Limits};
 use crate::failure::Failure;
 use crate::listen::Listen;
 use crate::serve::{self, guests::Guests};
+use crate::values;
 use crate::{interrupt, output};
 
 /// Time between two looks at the sessions; answers to probes do not wait for it.
@@ -36,22 +37,22 @@ pub(crate) struct Args {
     #[arg(long)]
     off: bool,
     /// Clients measure one message in so many at the most.
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=10_000))]
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = values::whole::<u16>(1..=10_000))]
     sample: u16,
     /// Packets of a trace: a client that has so many stops.
-    #[arg(long, value_name = "N", default_value_t = 200_000, value_parser = clap::value_parser!(u32).range(100..=200_000))]
+    #[arg(long, value_name = "N", default_value_t = 200_000, value_parser = values::whole::<u32>(100..=200_000))]
     trace_packets: u32,
     /// Size of all traces in the directory.
-    #[arg(long, value_name = "MIB", default_value_t = 1024, value_parser = clap::value_parser!(u64).range(1..=1_048_576))]
+    #[arg(long, value_name = "MIB", default_value_t = 1024, value_parser = values::whole::<u64>(1..=1_048_576))]
     keep_mib: u64,
     /// Number of all traces in the directory.
-    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = values::whole::<u64>(1..=1_000_000))]
     keep_traces: u64,
     /// Traces of one address, until the server ends; what it sends beyond that is dropped.
-    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = values::whole::<u32>(1..=u64::MAX))]
     per_address: u32,
     /// Sessions at the same time; further clients are turned away.
-    #[arg(long, value_name = "N", default_value_t = 4096, value_parser = clap::value_parser!(u32).range(1..=262_144))]
+    #[arg(long, value_name = "N", default_value_t = 4096, value_parser = values::whole::<u32>(1..=262_144))]
     sessions: u32,
     /// Print JSON objects, one a line, each with an `event`: `listening` {`urls`}, `connected` {`session`, `remote`}, `trace` {`file`,
     /// `packets`}, `off` {`reason`}, `closed` {`session`, `remote`, `reason`}.

@@ -20,10 +20,10 @@ use crate::{output, terminal, values};
 )]
 pub(crate) struct Args {
     /// Source symbols of the message.
-    #[arg(long, value_name = "K", default_value_t = 4, value_parser = clap::value_parser!(u8).range(1..=64))]
+    #[arg(long, value_name = "K", default_value_t = 4, value_parser = values::whole::<u8>(1..=64))]
     symbols: u8,
     /// Rounds until the deadline.
-    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=100))]
+    #[arg(long, default_value_t = 2, value_parser = values::whole::<u16>(1..=100))]
     rounds: u16,
     /// Shares of messages that shall be on time, one line each.
     #[arg(long, value_name = "SHARE,..", value_delimiter = ',', default_value = "0.99,0.999", value_parser = values::on_time)]
@@ -40,7 +40,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SHARE", default_value = "0.2", value_parser = values::loss)]
     loss_max: f64,
     /// Points of a line, besides the one at no loss.
-    #[arg(long, default_value_t = 80, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(long, default_value_t = 80, value_parser = values::whole::<u32>(1..=10_000))]
     points: u32,
     /// Write the plot as a page.
     #[arg(long, value_name = "FILE")]
@@ -103,11 +103,13 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
 
 fn solve_all(args: &Args) -> Result<Curves, Failure> {
     let per_curve = u64::from(args.points) + 1;
-    let lines = (args.policy.len() * args.targets.len()) as u64;
+    let policies = values::once_each(&args.policy);
+    let targets = values::once_each(&args.targets);
+    let lines = (policies.len() * targets.len()) as u64;
     let progress = Progress::new(per_curve * lines, args.json);
     let mut curves = Vec::new();
-    for &policy in &args.policy {
-        for &on_time in &args.targets {
+    for &policy in &policies {
+        for &on_time in &targets {
             let done = curves.len() as u64 * per_curve;
             let label = policy.to_string();
             let problem = Problem {

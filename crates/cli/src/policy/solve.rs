@@ -16,10 +16,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SHARE", default_value = "0.02", value_parser = values::loss)]
     loss: f64,
     /// Source symbols of the message.
-    #[arg(long, value_name = "K", default_value_t = 4, value_parser = clap::value_parser!(u8).range(1..=64))]
+    #[arg(long, value_name = "K", default_value_t = 4, value_parser = values::whole::<u8>(1..=64))]
     symbols: u8,
     /// Rounds until the deadline.
-    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=100))]
+    #[arg(long, default_value_t = 2, value_parser = values::whole::<u16>(1..=100))]
     rounds: u16,
     /// Share of messages that may be late.
     #[arg(long, value_name = "SHARE", default_value = "0.001", value_parser = values::miss)]

@@ -82,7 +82,7 @@ fn line(tally: &Tally, now: Instant) -> String {
             .map_or_else(|| "-".to_owned(), |ms| format!("{ms:.1}"))
     };
     format!(
-        "{} sent: {} late ({}), {} on time{superseded}, {} waiting; p50 {} p99 {} ms",
+        "{} sent: {} late ({}), {} on time{superseded}, {} waiting; arrived within p50 {} p99 {} ms",
         count(tally.sent()),
         count(late),
         percent(share),
@@ -106,7 +106,7 @@ mod tests {
         let now = Instant::now();
         assert_eq!(
             line(&tally, now),
-            "0 sent: 0 late (0 %), 0 on time, 0 waiting; p50 - p99 - ms"
+            "0 sent: 0 late (0 %), 0 on time, 0 waiting; arrived within p50 - p99 - ms"
         );
         (0..4).for_each(|id| tally.on_sent(MessageId(id), None));
         let (latency, bound) = (Duration::from_millis(20), Duration::ZERO);
@@ -114,8 +114,7 @@ mod tests {
         let why = MissReason::Loss;
         tally.on_outcome(MessageId(1), Outcome::Dropped { why });
         tally.on_outcome(MessageId(2), Outcome::Superseded);
-        let expected =
-            "4 sent: 1 late (50.0 %), 1 on time, 1 superseded, 1 waiting; p50 20.0 p99 20.0 ms";
+        let expected = "4 sent: 1 late (50.0 %), 1 on time, 1 superseded, 1 waiting; arrived within p50 20.0 p99 20.0 ms";
         assert_eq!(line(&tally, now), expected);
         // Throughout an outage nothing was late.
         let deadline = Some(now + Duration::from_millis(150));

@@ -11,6 +11,8 @@ pub(crate) struct Guest {
     session: Session,
     pub(crate) number: u64,
     pub(crate) remote: Option<SocketAddr>,
+    /// Who it is by its token, as text; None without one.
+    pub(crate) identity: Option<String>,
     pub(crate) messages: u64,
     pub(crate) bytes: u64,
     /// Why it is over.
@@ -51,6 +53,12 @@ impl Guest {
     }
 }
 
+/// It ends on a terminal, which control characters would steer.
+fn identity_of(session: &Session) -> Option<String> {
+    let text = String::from_utf8_lossy(session.identity()).replace(char::is_control, "\u{fffd}");
+    (!text.is_empty()).then_some(text)
+}
+
 /// All sessions that are open, and the counts of those that were.
 #[derive(Debug, Default)]
 pub(crate) struct Guests {
@@ -66,6 +74,7 @@ impl Guests {
         self.admitted += 1;
         self.open.push(Guest {
             remote: session.remote_addr(),
+            identity: identity_of(&session),
             session,
             number: self.admitted,
             messages: 0,

@@ -63,12 +63,16 @@ impl View {
 
     pub(super) fn on_connected(&self, guest: &Guest) -> Result<(), Failure> {
         if self.is_json {
-            let (session, remote) = (guest.number, guest.name());
-            return print_line(
-                &json!({"event": "connected", "session": session, "remote": remote}),
-            );
+            return print_line(&json!({
+                "event": "connected",
+                "session": guest.number,
+                "remote": guest.name(),
+                "identity": guest.identity,
+            }));
         }
-        self.say(&format!("{} connected", guest.name()));
+        let whom = guest.identity.as_ref();
+        let whom = whom.map_or_else(String::new, |identity| format!(" as {identity}"));
+        self.say(&format!("{} connected{whom}", guest.name()));
         Ok(())
     }
 
@@ -80,9 +84,9 @@ impl View {
             return print_line(&counts);
         }
         self.say(&format!(
-            "{} left after {} messages, {} bytes: {reason}",
+            "{} left after {}, {} bytes: {reason}",
             guest.name(),
-            count(guest.messages),
+            output::counted(guest.messages, "message"),
             count(guest.bytes)
         ));
         Ok(())

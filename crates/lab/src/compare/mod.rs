@@ -25,4 +25,4 @@ pub use plan::{
 };
 pub use recordings::{Part, Recording, Recordings, RecordingsError};
 pub use row::{CauseShares, PolicyRow, Row};
-pub use run::{Step, compare};
+pub use run::{Compared, Step, compare};

@@ -18,8 +18,17 @@ pub struct Step<'a> {
     pub trace: &'a str,
 }
 
-/// Plays every row on so many threads; the rows are the same however many there are. None as soon as `go_on`, which is asked all the
-/// time, says no.
+/// What was played.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Compared {
+    /// Rows in the plan's order, of each recording all or none.
+    pub rows: Vec<Row>,
+    /// Nothing ended it early.
+    pub is_complete: bool,
+}
+
+/// Plays every row on so many threads; the rows are the same however many there are. It ends as soon as `go_on`, which is asked all the
+/// time, says no: with those recordings that were played whole.
 ///
 /// # Errors
 /// When the plan makes no sense, or over a recording no session can be opened.
@@ -27,7 +36,7 @@ pub fn compare(
     plan: &Plan,
     threads: usize,
     go_on: &(dyn Fn(Step<'_>) -> bool + Sync),
-) -> Result<Option<Vec<Row>>, CompareError> {
+) -> Result<Compared, CompareError> {
     plan.check()?;
     let setups = plan.setups();
     let work = Work {
@@ -50,9 +59,25 @@ pub fn compare(
         .into_inner()
         .unwrap_or_else(PoisonError::into_inner);
     done.sort_by_key(|(place, _)| *place);
-    let rows = done.into_iter().map(|(_, row)| row);
-    let rows = rows.collect::<Result<Vec<Row>, CompareError>>()?;
-    Ok((rows.len() == setups.len()).then_some(rows))
+    let is_complete = done.len() == setups.len();
+    let rows_of = |recording| {
+        setups
+            .iter()
+            .filter(move |setup| setup.recording == recording)
+    };
+    let mut played = vec![0; plan.recordings.len()];
+    for (place, _) in &done {
+        played[setups[*place].recording] += 1;
+    }
+    let is_whole = |recording: usize| played[recording] == rows_of(recording).count();
+    let rows = (done.into_iter())
+        // (What went wrong is told whatever else was played.)
+        .filter(|(place, row)| row.is_err() || is_whole(setups[*place].recording))
+        .map(|(_, row)| row);
+    Ok(Compared {
+        rows: rows.collect::<Result<_, CompareError>>()?,
+        is_complete,
+    })
 }
 
 /// What the threads share.

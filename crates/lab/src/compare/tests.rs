@@ -57,8 +57,9 @@ fn plan(files: &[(&str, &str)], policies: &[PolicyKind]) -> Plan {
 }
 
 fn play(plan: &Plan, threads: usize) -> Vec<Row> {
-    let rows = compare(plan, threads, &|_| true).expect("the plan makes sense");
-    rows.expect("nothing stopped it")
+    let compared = compare(plan, threads, &|_| true).expect("the plan makes sense");
+    assert!(compared.is_complete, "nothing stopped it");
+    compared.rows
 }
 
 const POLICIES: [PolicyKind; 4] = [
@@ -126,15 +127,31 @@ fn it_stops_when_told_and_says_how_far_it_is() {
         seen.fetch_max(step.messages, Ordering::Relaxed);
         step.messages < 1000
     });
-    assert_eq!(stopped, Ok(None));
+    let nothing = Compared {
+        rows: Vec::new(),
+        is_complete: false,
+    };
+    assert_eq!(stopped, Ok(nothing));
     assert!((1000..3000).contains(&seen.into_inner()));
     let last = AtomicU64::new(0);
     let rows = compare(&plan, 1, &|step| {
         last.store(step.messages, Ordering::Relaxed);
         true
     });
-    assert_eq!(rows.map(|rows| rows.map(|rows| rows.len())), Ok(Some(6)));
+    assert_eq!(rows.map(|compared| compared.rows.len()), Ok(6));
     assert_eq!(last.into_inner(), 6 * 2 * 400);
+}
+
+/// A regression: Ctrl-C took with it the hours before.
+#[test]
+fn who_stops_it_keeps_what_was_played_whole() {
+    let logs = [("a.log", &*log("0.05")), ("b.log", &*log("0.02"))];
+    let plan = plan(&logs, &POLICIES[..1]);
+    let all = compare(&plan, 1, &|_| true).expect("the plan makes sense");
+    // In the middle of the second recording.
+    let stopped = compare(&plan, 1, &|step| step.messages < 8 * 400).expect("the plan makes sense");
+    assert!(!stopped.is_complete);
+    assert_eq!(stopped.rows, all.rows[..6]);
 }
 
 #[test]

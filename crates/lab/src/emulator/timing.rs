@@ -32,6 +32,9 @@ impl Timing {
 
     /// A sentence for reports.
     pub fn verdict(&self) -> String {
+        if self.lateness.messages() == 0 {
+            return "no packet was passed on, so nothing is known of the timing".to_owned();
+        }
         let (lag, lateness) = self.parts_ms_p99();
         let error = lag + lateness;
         if self.is_held() {

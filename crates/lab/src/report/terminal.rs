@@ -114,17 +114,24 @@ impl LineChart {
         }
         text += &format!("{:margin$}+{}\n", "", "-".repeat(columns));
         text += &self.x_labels(margin, columns, &x);
-        text += &format!(
-            "{:margin$} {} over {}:",
-            "",
-            printable(&self.y_label),
-            printable(&self.x_label)
-        );
+        text + &self.legend(margin, width)
+    }
+
+    /// Which mark is whose, on as many lines as it takes.
+    fn legend(&self, margin: usize, width: usize) -> String {
+        let (y, x) = (printable(&self.y_label), printable(&self.x_label));
+        let mut text = format!("{:margin$} {y} over {x}:", "");
+        let mut length = text.chars().count();
         for (i, series) in self.series.iter().enumerate() {
-            text += &format!("  {} {}", MARKS[i % MARKS.len()], printable(&series.name));
+            let entry = format!("  {} {}", MARKS[i % MARKS.len()], printable(&series.name));
+            if length + entry.chars().count() > width {
+                text += &format!("\n{:margin$}", "");
+                length = margin;
+            }
+            length += entry.chars().count();
+            text += &entry;
         }
-        text.push('\n');
-        text
+        text + "\n"
     }
 
     fn x_labels(&self, margin: usize, columns: usize, x: &super::svg::Axis) -> String {

@@ -2,7 +2,8 @@
 //!
 //! `file.rs` is the file format, field by field; `check/` makes these values of it.
 
-use std::fs;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::Path;
 use std::time::Duration;
 
@@ -209,7 +210,7 @@ impl Scenario {
             line: None,
             why: Refusal::Unreadable(error),
         };
-        let text = fs::read_to_string(path).map_err(unreadable)?;
+        let text = read_bounded(path).map_err(unreadable)?;
         Self::parse(&file, &text)
     }
 
@@ -222,4 +223,19 @@ impl Scenario {
         let raw = toml::from_str(text).map_err(|error| error::syntax(file, text, &error))?;
         check::scenario(raw, Path::new(file)).map_err(|problem| problem.in_text(file, text))
     }
+}
+
+/// Bytes of a scenario file at most: more is something else, such as a device.
+const FILE_MAX: u64 = 1 << 20;
+
+fn read_bounded(path: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    File::open(path)?
+        .take(FILE_MAX + 1)
+        .read_to_string(&mut text)?;
+    if text.len() as u64 > FILE_MAX {
+        let message = format!("it has more than {FILE_MAX} bytes");
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, message));
+    }
+    Ok(text)
 }

@@ -6,6 +6,8 @@ use super::TraceErrorKind;
 
 /// Longest line; those of all formats are below 200 bytes.
 const LINE_BYTES: u64 = 4096;
+/// What some programs begin UTF-8 files with, and nobody sees.
+const MARK: &[u8] = "\u{feff}".as_bytes();
 /// Most lines. At a line each 15 ms this is 8 days.
 const LINES: u64 = 50_000_000;
 /// Most bytes.
@@ -67,6 +69,9 @@ impl<R: BufRead> Lines<R> {
                 return Ok(None);
             }
             self.number += 1;
+            if self.number == 1 && self.line.starts_with(MARK) {
+                self.line.drain(..MARK.len());
+            }
             if read as u64 > LINE_BYTES {
                 return Err(TraceErrorKind::LineTooLong { limit: LINE_BYTES });
             }

@@ -228,6 +228,14 @@ fn own_csv_comes_back_as_written() {
         trace.write_csv(&mut written).unwrap();
         assert_eq!(String::from_utf8(written).unwrap(), text);
     }
+    // A regression: saved by a spreadsheet it was none of the formats.
+    assert_eq!(
+        parse("\u{feff}time_s,rtt_ms\r\n0,5\r\n".as_bytes())
+            .unwrap()
+            .samples()
+            .len(),
+        1
+    );
     assert_eq!(error("time_s,rtt_ms\n0,5\n1,5,5\n").0, 3);
     assert_eq!(error("time_s,rtt\n0,5\n").0, 1);
     assert!(parse(b"5\n").unwrap().write_csv(Vec::new()).is_err());

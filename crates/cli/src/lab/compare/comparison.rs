@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use punctual_lab::compare::{
-    Judgement, Overview, Part, PartJudgement, Plan, Row, SYMBOL_BYTES, Verdict,
+    Compared, Judgement, Overview, Part, PartJudgement, Plan, Recording, Row, SYMBOL_BYTES, Verdict,
 };
 use punctual_lab::report::measured;
 use punctual_policy::PolicyKind;
@@ -27,6 +27,10 @@ pub(super) struct Comparison {
     /// How the traces were divided.
     pub(super) parts_rule: &'static str,
     pub(super) traces: Vec<Trace>,
+    /// Nothing ended it early. Otherwise these are the traces that were played whole, of ..
+    pub(super) is_complete: bool,
+    /// .. so many.
+    pub(super) traces_planned: usize,
     /// Files that are no traces with delays.
     pub(super) passed_over: Vec<String>,
     pub(super) policies: Vec<Overview>,
@@ -46,12 +50,18 @@ pub(super) struct Trace {
 impl Comparison {
     pub(super) fn new(
         plan: &Plan,
-        rows: Vec<Row>,
+        compared: Compared,
         passed_over: Vec<String>,
         candidate: Option<PolicyKind>,
         took: Duration,
     ) -> Self {
-        let traces = plan.recordings.iter().map(|recording| Trace {
+        let Compared { rows, is_complete } = compared;
+        let is_played = |recording: &&Recording| {
+            let is_its = |row: &Row| row.trace == recording.name;
+            is_complete || rows.iter().any(is_its)
+        };
+        let played = plan.recordings.iter().filter(is_played);
+        let traces = played.map(|recording| Trace {
             trace: recording.name.clone(),
             part: recording.part,
             rtt_median_ms: millis(recording.rtt_median),
@@ -70,6 +80,8 @@ impl Comparison {
             took_s: took.as_secs_f64(),
             parts_rule: Part::RULE,
             traces: traces.collect(),
+            is_complete,
+            traces_planned: plan.recordings.len(),
             passed_over,
             policies: Overview::all(&rows),
             judgement,
@@ -79,8 +91,13 @@ impl Comparison {
 
     /// What was played, in a sentence.
     pub(super) fn played(&self) -> String {
+        let early = if self.is_complete {
+            String::new()
+        } else {
+            format!(" (ended early; {} were asked for)", self.traces_planned)
+        };
         format!(
-            "{} over {}, {} messages of each policy in each, one each {} ms, {} bytes a symbol; seed {}; took {:.0} s",
+            "{} over {}{early}, {} messages of each policy in each, one each {} ms, {} bytes a symbol; seed {}; took {:.0} s",
             output::counted(self.rows.len(), "row"),
             output::counted(self.traces.len(), "trace"),
             self.messages,

@@ -50,19 +50,19 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SHARE,..", value_delimiter = ',', default_values_t = ON_TIME_TARGETS, value_parser = values::on_time)]
     targets: Vec<f64>,
     /// Source symbols of a message, 1,000 bytes each.
-    #[arg(long, value_name = "K,..", value_delimiter = ',', default_values_t = SYMBOLS, value_parser = clap::value_parser!(u8).range(1..=64))]
+    #[arg(long, value_name = "K,..", value_delimiter = ',', default_values_t = SYMBOLS, value_parser = values::whole::<u8>(1..=64))]
     symbols: Vec<u8>,
     /// Messages of each policy in each row.
-    #[arg(long, value_name = "N", default_value_t = MESSAGES, value_parser = clap::value_parser!(u64).range(MESSAGES_MIN..=MESSAGES_MAX))]
+    #[arg(long, value_name = "N", default_value_t = MESSAGES, value_parser = values::whole::<u64>(MESSAGES_MIN..=MESSAGES_MAX))]
     messages: u64,
     /// Time from one message to the next.
     #[arg(long, value_name = "MS", default_value = "20", value_parser = values::millis_above_zero)]
     interval_ms: Duration,
     /// Where in each trace the messages begin, and all else that is drawn; the same for all policies.
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, value_parser = values::whole::<u64>(0..=u64::MAX))]
     seed: u64,
     /// Rows played at the same time. The figures are the same.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = values::whole::<u16>(1..=1024))]
     threads: u16,
     /// Print one JSON object: its fields are in docs/manual/compare-policies.md.
     #[arg(long)]
@@ -98,20 +98,23 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     interrupt::watch();
     let page = OutputFile::page_if(args.html.as_ref())?;
     let begin = Instant::now();
-    let rows = {
+    let compared = {
         let progress = Progress::new(1000, args.json);
-        let rows = compare(&plan, usize::from(args.threads), &|step| {
+        let compared = compare(&plan, usize::from(args.threads), &|step| {
             let done = u128::from(step.messages) * 1000 / u128::from(step.of.max(1));
             progress.show(done as u64, step.trace);
             !interrupt::is_requested()
         });
         progress.clear();
-        rows.map_err(Failure::bad_input)?
-            .ok_or(Failure::Interrupted)?
+        compared.map_err(Failure::bad_input)?
     };
+    let is_complete = compared.is_complete;
+    if compared.rows.is_empty() {
+        return Err(Failure::Interrupted);
+    }
     let comparison = Comparison::new(
         &plan,
-        rows,
+        compared,
         recordings.passed_over,
         candidate,
         begin.elapsed(),
@@ -121,7 +124,12 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     } else {
         output::print(&text::text(&comparison))
     };
-    output::then_write(printed, page, || page::html(&comparison))
+    output::then_write(printed, page, || page::html(&comparison))?;
+    if is_complete {
+        Ok(())
+    } else {
+        Err(Failure::Interrupted)
+    }
 }
 
 impl Args {
@@ -130,7 +138,7 @@ impl Args {
             let known = POLICIES.iter().filter_map(|name| name.parse().ok());
             known.chain([PolicyKind::default()]).collect()
         });
-        once_each(&policies)
+        values::once_each(&policies)
     }
 
     /// Who is judged; None when nobody can be, since neither was asked for.
@@ -158,24 +166,13 @@ impl Args {
 
     fn plan(&self, recordings: Vec<Recording>, policies: Vec<PolicyKind>) -> Plan {
         Plan {
-            deadlines_rtt: once_each(&self.deadlines),
-            on_time_targets: once_each(&self.targets),
-            symbols: once_each(&self.symbols),
+            deadlines_rtt: values::once_each(&self.deadlines),
+            on_time_targets: values::once_each(&self.targets),
+            symbols: values::once_each(&self.symbols),
             messages: self.messages,
             interval: self.interval_ms,
             seed: self.seed,
             ..Plan::new(recordings, policies)
         }
     }
-}
-
-/// What is named twice is played once: the same row would count as evidence again.
-fn once_each<T: Copy + PartialEq>(named: &[T]) -> Vec<T> {
-    let mut all = Vec::new();
-    for value in named {
-        if !all.contains(value) {
-            all.push(*value);
-        }
-    }
-    all
 }

@@ -18,6 +18,7 @@ use crate::descriptors;
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::output::{self, OutputFile};
+use crate::values;
 use sockets::{Ended, Notes, Sockets};
 
 /// Play a scenario file on the real kernel: real sockets, in real time, on an emulated network.
@@ -35,11 +36,11 @@ pub(crate) struct Args {
     seed: Option<u64>,
     /// Play it with so many seeds, one after the other, from the first on, and pool what comes of it.
     #[arg(long, value_name = "N", default_value_t = 1,
-        value_parser = clap::value_parser!(u64).range(1..=10_000))]
+        value_parser = values::whole::<u64>(1..=10_000))]
     seeds: u64,
     /// Play a seed up to so many times, until the machine has held the time: a busy one's lateness is then not taken for the protocol's.
     #[arg(long, value_name = "N", default_value_t = 1, conflicts_with_all = ["drops", "pcap"],
-        value_parser = clap::value_parser!(u32).range(1..=100))]
+        value_parser = values::whole::<u32>(1..=100))]
     attempts: u32,
     /// Write down every packet that is dropped, as CSV.
     #[arg(long, value_name = "FILE")]

@@ -19,6 +19,7 @@ use self::stage::Stage;
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::output::{self, OutputFile};
+use crate::values;
 
 /// Tables or figures that come of one run.
 trait Reproduction {
@@ -60,7 +61,7 @@ pub(crate) struct Args {
     #[arg(long)]
     quick: bool,
     /// Repeats clients, fates and the instants of sending.
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, value_parser = values::whole::<u64>(0..=u64::MAX))]
     seed: u64,
     /// Print one JSON object: `is_complete` (nothing ended it early), `reproductions`, a list of {`name`, `title`, `setup`, `rows` {`what`, `unit`, `paper`, `here`, `here_95`, `verdict`, `note`},
     /// `remarks`, `charts`}; of list: `list`, of {`names`, `about`}.
@@ -74,6 +75,11 @@ pub(crate) struct Args {
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     if args.names.iter().any(|name| name == "list") {
+        if args.names.len() > 1 {
+            return Err(Failure::bad_input(
+                "list stands alone: nothing is reproduced beside it",
+            ));
+        }
         if args.report.is_some() {
             return Err(Failure::bad_input(
                 "list writes no page: leave --report out",

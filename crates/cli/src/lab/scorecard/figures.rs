@@ -29,6 +29,10 @@ pub(super) struct Scorecard {
     /// Share of messages that should be on time.
     pub(super) on_time_target: f64,
     pub(super) seed: u64,
+    /// Nothing ended it early. Otherwise these are the networks that were played to the end, of ..
+    pub(super) is_complete: bool,
+    /// .. so many.
+    pub(super) networks_planned: usize,
     pub(super) networks: Vec<Row>,
 }
 
@@ -94,8 +98,16 @@ impl Scorecard {
             interval_ms: args.interval_ms.as_secs_f64() * 1e3,
             on_time_target: args.on_time,
             seed: args.seed,
+            is_complete: true,
+            networks_planned: networks.len(),
             networks,
         }
+    }
+
+    /// What a reader must know of one that was ended early.
+    pub(super) fn remark(&self) -> Option<String> {
+        let (played, planned) = (self.networks.len(), self.networks_planned);
+        (!self.is_complete).then(|| format!("ended early, after {played} of {planned} networks"))
     }
 
     /// The names of all arms, those that failed everywhere last.

@@ -59,7 +59,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", default_value_t = 7, value_parser = at_once)]
     at_once: usize,
     /// Clients of each arm, each with a path of its own drawn from the network.
-    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=2000))]
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = values::whole::<u32>(1..=2000))]
     flows: u32,
     /// How long messages are sent over each network.
     #[arg(long, value_name = "S", default_value = "60", value_parser = values::seconds)]
@@ -68,7 +68,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "MS", default_value = "100", value_parser = values::millis_above_zero)]
     interval_ms: Duration,
     /// Size of each message.
-    #[arg(long, value_name = "BYTES", default_value_t = 2048, value_parser = clap::value_parser!(u32).range(MESSAGE_MIN as i64..=BYTES_MAX))]
+    #[arg(long, value_name = "BYTES", default_value_t = 2048, value_parser = values::whole::<u32>(MESSAGE_MIN as u64..=BYTES_MAX))]
     bytes: u32,
     /// When a message is late (default: twice the network's median round trip, at least 20 ms more than it).
     #[arg(long, value_name = "MS", value_parser = values::millis_above_zero)]
@@ -80,9 +80,9 @@ pub(crate) struct Args {
     #[arg(long, value_enum, default_value_t = Direction::ToClient)]
     direction: Direction,
     /// Repeats the networks' fates and the instants of sending.
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, value_parser = values::whole::<u64>(0..=u64::MAX))]
     seed: u64,
-    /// Print one JSON object; with --arms help, `arms`, a list of {`arm`, `missing`; null: it is there}.
+    /// Print one JSON object (`is_complete`: nothing ended it early, and all of `networks_planned` are there); with --arms help, `arms`, a list of {`arm`, `missing`; null: it is there}.
     #[arg(long)]
     json: bool,
     /// Write a page.
@@ -106,7 +106,7 @@ impl From<Direction> for Forward {
 }
 
 /// Largest messages that all transports take.
-const BYTES_MAX: i64 = 131_072;
+const BYTES_MAX: u64 = 131_072;
 /// How long clients may take to connect; each of them tries for 5 s and tries again.
 const CONNECT_MAX: Duration = Duration::from_secs(15);
 /// After the last message, how long others may still arrive, at least.
@@ -138,8 +138,35 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         output::note(&sentence);
     }
     interrupt::watch();
-    let mut plain: BTreeMap<u16, Vec<ArenaRun>> = BTreeMap::new();
     let mut rows = Vec::new();
+    let ended = play_all(args, &networks, &mut rows);
+    // What has played before it is not lost.
+    if rows.is_empty() {
+        return ended;
+    }
+    let scorecard = Scorecard {
+        is_complete: ended.is_ok(),
+        networks_planned: networks.len(),
+        ..Scorecard::new(args, rows)
+    };
+    let printed = if args.json {
+        output::print_json(&scorecard)
+    } else {
+        output::print(&text::text(&scorecard))
+    };
+    output::then_write(printed, page, || page::html(&scorecard))?;
+    ended?;
+    match scorecard.failures() {
+        failures if failures.is_empty() => Ok(()),
+        failures => Err(Failure::failed(format_args!(
+            "not every transport played to the end: {}",
+            failures.join("; ")
+        ))),
+    }
+}
+
+fn play_all(args: &Args, networks: &[NamedNetwork], rows: &mut Vec<Row>) -> Result<(), Failure> {
+    let mut plain: BTreeMap<u16, Vec<ArenaRun>> = BTreeMap::new();
     for (place, network) in networks.iter().enumerate() {
         // Smaller packets have more headers, which are no recovery.
         let plain = match plain.entry(network.mtu) {
@@ -149,20 +176,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         let what = format!("{} ({} of {})", network.name, place + 1, networks.len());
         rows.push(play(args, network, plain, &what)?);
     }
-    let scorecard = Scorecard::new(args, rows);
-    let printed = if args.json {
-        output::print_json(&scorecard)
-    } else {
-        output::print(&text::text(&scorecard))
-    };
-    output::then_write(printed, page, || page::html(&scorecard))?;
-    match scorecard.failures() {
-        failures if failures.is_empty() => Ok(()),
-        failures => Err(Failure::failed(format_args!(
-            "not every transport played to the end: {}",
-            failures.join("; ")
-        ))),
-    }
+    Ok(())
 }
 
 /// What each arm sends where nothing is lost: what it sends beyond that elsewhere, in packets of the same size, is recovery. As many at once as elsewhere.

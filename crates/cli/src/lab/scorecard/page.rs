@@ -54,11 +54,13 @@ pub(super) fn html(scorecard: &Scorecard) -> String {
         "where and what",
         remarks.collect(),
     ));
+    let remark = scorecard.remark();
+    let early = remark.map_or_else(String::new, |remark| format!(" It was {remark}."));
     let figures = Figures {
         title: "Scorecard: what arrives in time, and what it costs".to_owned(),
         subtitle: format!(
             "{} clients of each transport, messages of {} bytes every {} ms, {} on time asked for; the same network for all, on \
-             real kernels ({}). Intervals are of 95 %, by resampling clients.",
+             real kernels ({}). Intervals are of 95 %, by resampling clients (through one link, stretches of time).{early}",
             scorecard.flows,
             scorecard.message_bytes,
             scorecard.interval_ms,

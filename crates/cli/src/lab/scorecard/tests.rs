@@ -46,6 +46,8 @@ fn whoever_failed_has_a_row_and_a_reason() {
         interval_ms: 100.0,
         on_time_target: 0.999,
         seed: 1,
+        is_complete: true,
+        networks_planned: networks.len(),
         networks,
     };
     assert_eq!(scorecard.arms(), ["enet"]);

@@ -8,7 +8,9 @@ use crate::output;
 pub(super) fn text(scorecard: &Scorecard) -> String {
     let networks = scorecard.networks.iter();
     let blocks = networks.map(|row| block(row, scorecard.on_time_target));
-    blocks.collect::<Vec<_>>().join("\n")
+    let text = blocks.collect::<Vec<_>>().join("\n");
+    let remark = scorecard.remark().map(|remark| output::remark(&remark));
+    text + &remark.unwrap_or_default()
 }
 
 fn block(row: &Row, on_time_target: f64) -> String {

@@ -68,25 +68,25 @@ struct Promise {
     #[arg(long, value_name = "SHARE", default_value = "0.999", value_parser = values::on_time)]
     on_time: f64,
     /// Source symbols of a message (default: what costs the policy least).
-    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u8).range(1..=64))]
+    #[arg(long, value_name = "K", value_parser = values::whole::<u8>(1..=64))]
     symbols: Option<u8>,
     /// Bytes of a message.
-    #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u32).range(16..=262_144))]
+    #[arg(long, default_value_t = 1000, value_parser = values::whole::<u32>(16..=262_144))]
     bytes: u32,
     /// Time between two messages.
     #[arg(long, value_name = "MS", default_value = "50", value_parser = values::millis_above_zero)]
     interval_ms: Duration,
     /// Messages of each run, in all.
-    #[arg(long, default_value_t = 40_000, value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
+    #[arg(long, default_value_t = 40_000, value_parser = values::whole::<u64>(1..=100_000_000))]
     messages: u64,
     /// Sessions of each run, each with a path of its own.
-    #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(long, default_value_t = 8, value_parser = values::whole::<u32>(1..=10_000))]
     sessions: u32,
     /// The policy that is explained.
     #[arg(long, default_value = "steered")]
     policy: PolicyKind,
     /// The same seed gives the same runs.
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, value_parser = values::whole::<u64>(0..=u64::MAX))]
     seed: u64,
 }
 
