@@ -1,6 +1,7 @@
-//! The constrained optimum for messages that are to be delivered: the default policy.
+//! The constrained optimum for messages that are to be delivered, for one target, by itself. (The default policy,
+//! [`crate::Steered`], has the same optimum with one price for a whole stream.)
 //!
-//! Against [`crate::Pangolin`] it differs in three ways, after research/fec.md (sections 2 and 3):
+//! Against [`crate::Pangolin`] it differs in three ways (docs/notes/redundancy.md):
 //!
 //! - It never gives up: every round sends at least the deficit. Under independent loss this costs next to nothing, and a
 //!   burst that swallows a flight whole does not end the message.

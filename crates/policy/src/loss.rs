@@ -42,8 +42,7 @@ impl LossBins for Percents {
 ///
 /// The ends are the `f32` values whose mantissa is 1, 1.25, 1.5 or 1.75: on average a factor of e^(1/5.8) apart, exactly
 /// representable, and found from the bits of the number without a logarithm. A bin costs at most a quarter more loss than
-/// there is, also where loss is small: with steps of 1 %, a path of 0.01 % pays ten times the redundancy
-/// (research/policylab.md).
+/// there is, also where loss is small: with steps of 1 %, a path of 0.01 % pays ten times the redundancy.
 #[derive(Debug)]
 pub(crate) struct Octaves;
 

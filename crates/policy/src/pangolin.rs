@@ -6,7 +6,7 @@
 //!
 //! It may give up inside the deadline: an action of 0 where what is left is so unlikely to arrive that lambda does not pay
 //! for the try. At a miss target of 0.1 %, 10 676 of the 23 330 tables have such states. Under independent loss they are next
-//! to impossible; under bursts they are not (research/fec.md, section 2, box). [`crate::Exact`] has none.
+//! to impossible; under bursts they are not (docs/notes/redundancy.md#giving-up). [`crate::Exact`] has none.
 //!
 //! The table is named by the loss bin, the rounds *planned* when the first flight was sent and k, since the price of a miss was
 //! found for these; rounds left and deficit name the action in it. The loss may change meanwhile: then a later round reads the

@@ -130,7 +130,7 @@ fn nothing_out_of_range_panics() {
     }
 }
 
-/// The finding of research/fec.md (section 2, box), in tables of ours: the paper's policy gives up, the exact one does not.
+/// docs/notes/redundancy.md#giving-up, in tables of ours: the paper's policy gives up, the exact one does not.
 #[test]
 fn only_the_paper_s_policy_gives_up() {
     let (pangolin, exact) = (

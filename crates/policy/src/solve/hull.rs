@@ -4,7 +4,7 @@
 //! finds one of its vertices. Given a vertex that meets the target (dear) and one that does not (cheap), the slope of the chord
 //! between them is the price at which both are equal: solving there finds either a vertex below the chord, which replaces
 //! one of the two, or none, and then the two are neighbours on the hull. This ends after finitely many steps without a
-//! tolerance to tune (research/fec.md, section 3), and finds the same vertex as the paper's bisection.
+//! tolerance to tune (docs/notes/redundancy.md#mixture), and finds the same vertex as the paper's bisection.
 
 use alloc::vec;
 

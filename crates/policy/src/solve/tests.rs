@@ -193,7 +193,7 @@ fn the_chord_finds_what_bisection_finds() {
     }
 }
 
-/// The paper's example (section 7.1), and the figures of research/fec.md.
+/// The paper's example (section 7.1), and the figures of docs/notes/redundancy.md.
 #[test]
 fn known_answers() {
     let pangolin = solve::solve(PolicyKind::Pangolin, &PAPER).expect("in range");

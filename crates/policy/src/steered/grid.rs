@@ -12,8 +12,8 @@ use crate::{Price, Situation};
 pub(crate) const LOSSES: usize = 61;
 /// Prices from 2^0 to 2^27.
 pub(crate) const PRICES: usize = 42;
-/// Rounds left that have a table of their own; more are served as this many. The cost is at its floor by then (research/fec.md,
-/// section 2): within 0.2 pp up to 10 % loss by four.
+/// Rounds left that have a table of their own; more are served as this many. The cost is at its floor by then (docs/notes/redundancy.md#waiting):
+/// within 0.2 pp up to 10 % loss by four.
 pub(crate) const ROUNDS: usize = 8;
 /// Deficits 1..=64.
 pub(crate) const DEFICITS: usize = 64;

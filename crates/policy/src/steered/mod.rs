@@ -11,9 +11,9 @@
 //! - It decides with the expected loss, not with an upper bound: steering answers for what the estimate gets wrong.
 //! - A miss that symbols cannot prevent is not paid for: the price counts as far as symbols arrive in time at all
 //!   ([`Situation::on_time`]), and as far as no flight after the last round could still save it ([`Situation::last_chance`]).
-//! - Silence is not total loss ([`crate::Answers::missing`], research/fec.md, E3): symbols that nobody has answered for count as
+//! - Silence is not total loss ([`crate::Answers::missing`], docs/notes/redundancy.md#silence): symbols that nobody has answered for count as
 //!   arrived as far as it is likelier that the answer is late or lost, and the round may pass without sending.
-//! - Waiting is a choice (research/fec.md, E4): a round lasts as long as the deadline leaves time for the rounds that are worth
+//! - Waiting is a choice (docs/notes/redundancy.md#waiting): a round lasts as long as the deadline leaves time for the rounds that are worth
 //!   having; fewer and longer ones save what late answers would have sent twice.
 //! - Where losses come in bursts, the last flight is spread over the time that is left (`spacing.rs`); those before, which leave together,
 //!   get repair symbols only against what good moments lose.

@@ -1,4 +1,4 @@
-//! How many rounds to make of the time that is left, and how long each then waits for answers (research/fec.md, E4).
+//! How many rounds to make of the time that is left, and how long each then waits for answers (docs/notes/redundancy.md#waiting).
 
 use core::time::Duration;
 

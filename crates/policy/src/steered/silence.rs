@@ -1,4 +1,4 @@
-//! Silence: what to send when nobody has answered, and what becomes of messages whose answers are lost (research/fec.md, E3).
+//! Silence: what to send when nobody has answered, and what becomes of messages whose answers are lost (docs/notes/redundancy.md#silence).
 
 use super::State;
 use super::grid::{DEFICITS, TablePoint};

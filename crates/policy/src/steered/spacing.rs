@@ -1,7 +1,7 @@
 //! The last flight of a block where losses come in bursts: how many symbols, and how far apart.
 //!
 //! Sent together, symbols share their moment: a burst takes all of them, however many. Spread over the time that is left they
-//! meet different moments (research/fec.md, E6: with bursts of 5 ms and one round, four symbols need more than 200 back to back
+//! meet different moments (docs/notes/redundancy.md#bursts: with bursts of 5 ms and one round, four symbols need more than 200 back to back
 //! for one miss in a thousand, 9 at 5 ms, 6 at 20 ms). Beyond [`INDEPENDENT`] bursts' lengths nothing is gained.
 
 use core::ops::RangeInclusive;
@@ -340,7 +340,7 @@ mod tests {
         }
     }
 
-    /// research/fec.md, E6, at one miss in a thousand.
+    /// docs/notes/redundancy.md#bursts, at one miss in a thousand.
     #[test]
     fn spreading_over_bursts_takes_as_many_symbols_as_without_bursts() {
         // In the Gilbert model all is lost within a burst.

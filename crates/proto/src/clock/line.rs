@@ -6,7 +6,7 @@ use super::TICKS_US;
 use super::sample::Sample;
 use crate::time::Instant;
 
-/// What clocks drift by, one standard deviation: quartz by 5 to 10 us a second, at most 30 (research/fec.md section 1.4).
+/// What clocks drift by, one standard deviation: quartz by 5 to 10 us a second, at most 30 (Huygens, NSDI 2018).
 const DRIFT_PPM: f64 = 15.0;
 
 /// By how much a drift changes within some minutes (warmth, and who slews the clock): what a sample says of the present is off by so much for each second of

@@ -1,7 +1,7 @@
 //! Acknowledgements that we owe, those that wait for something to go with (decision 0013), and those that are said twice.
 //!
 //! A peer that repeats what has long arrived has not heard of it. What it wasted so pays for saying acknowledgements twice, until that is
-//! spent: they are never repeated for more bytes than lost ones have cost (research/fec.md, box E2). Only the last one before a pause is:
+//! spent: they are never repeated for more bytes than lost ones have cost (docs/notes/redundancy.md#silence). Only the last one before a pause is:
 //! each holds all that those before it did.
 
 use core::time::Duration;

@@ -1,5 +1,5 @@
 //! What every decoder promises: what is written is read; all else is an error; nothing reads or loops past what it was given.
-//! Some tests carry the name of a class of bugs that other transports had (research/peers.md section 4).
+//! Some tests carry the name of a class of bugs that other transports had.
 
 use alloc::vec;
 use alloc::vec::Vec;
