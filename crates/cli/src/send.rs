@@ -71,7 +71,8 @@ pub(crate) struct Args {
     #[arg(long, default_value = "steered", value_parser = policy)]
     policy: PolicyKind,
     /// Print one JSON object: `settings` (among them `delivery`, `refused_messages`: not accepted since too much was under way,
-    /// `superseded_messages`: a newer one took their place; neither are in any other figure), and `policies`, a list of one {`policy`, `messages`, `latency_ms` {`p50`, `p95`, `p99`,
+    /// `superseded_messages`: a newer one took their place; neither are in any other figure; `rtt_ms`, `rtt_min_ms` and
+    /// `loss` are what the session thinks of its path at the end: with few losses that is above what was lost), and `policies`, a list of one {`policy`, `messages`, `latency_ms` {`p50`, `p95`, `p99`,
     /// `p99_5`, `p99_9`, `max` (the latest that arrived); null: never}, `late_share`, `late_share_95` [low, high], `predicted_late_share`,
     /// `recovery_overhead`, `encapsulation_overhead` (null: of no bytes), `lost_messages`, `seed`}.
     #[arg(long)]

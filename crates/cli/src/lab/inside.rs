@@ -30,7 +30,8 @@ use crate::values;
 #[command(after_help = "Examples:\n  \
     punctual lab run --rtt-ms 80 --loss 0.02 -- ping -c 5 10.0.0.1\n  \
     punctual lab run --profile lte --server 'iperf3 -s -1' -- iperf3 -c 10.0.0.1\n\n\
-    The program sees no other network. It and all that it starts end with this command. Its exit code is this command's.")]
+    The program sees no other network. It and all that it starts end with this command. Its exit code is this command's.\n\
+    Ctrl-C in the terminal is the program's; to end this command from elsewhere send it SIGTERM.")]
 pub(crate) struct RunArgs {
     #[command(flatten)]
     place: Place,

@@ -42,6 +42,9 @@ pub(super) struct Place {
 /// All numbers.
 #[derive(Serialize)]
 struct Numbers<'a> {
+    /// Repeats it.
+    command: String,
+    version: &'static str,
     #[serde(flatten)]
     result: &'a ScenarioResult,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -85,6 +88,8 @@ pub(super) fn tell(
     let result = &outcome.result;
     let printed = if json {
         output::print_json(&Numbers {
+            command: output::command_line(),
+            version: env!("CARGO_PKG_VERSION"),
             result,
             emulator: place.emulator.as_ref(),
         })

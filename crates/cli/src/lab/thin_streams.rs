@@ -1,6 +1,7 @@
 //! `punctual lab thin-streams`: what is done for streams of which few packets are on their way, and what it brings.
 
 use punctual_lab::scenario::{Remedies, ThinResult, ThinResults, ThinStudy, thin_streams};
+use serde::Serialize;
 
 use super::scenario::percent;
 use crate::failure::Failure;
@@ -22,11 +23,21 @@ pub(crate) struct Args {
     /// The same seed gives the same run.
     #[arg(long, default_value_t = 1, value_parser = values::whole::<u64>(0..=u64::MAX))]
     seed: u64,
-    /// Print one JSON object: `rtt_ms`, `loss_forward`, `bound_ms`, `seed`, and `rows`, a list of {`shape`, `remedies`, `messages`,
+    /// Print one JSON object: `command`, `version`, `rtt_ms`, `loss_forward`, `bound_ms`, `seed`, and `rows`, a list of {`shape`, `remedies`, `messages`,
     /// `gaps_within_1_ms_share`, `undelayed_share`, `undelayed_share_95` [low, high], `goal`, `difference_pp`, `latency_ms`
     /// {`p50`, `p95`, `p99`, `p99_5`, `p99_9`, `max`; null: never}, `recovery_overhead`, `packets_per_s`, `wire_bits_per_s`}.
     #[arg(long, help_heading = "Output")]
     json: bool,
+}
+
+/// All numbers.
+#[derive(Serialize)]
+struct Numbers<'a> {
+    /// Repeats it.
+    command: String,
+    version: &'static str,
+    #[serde(flatten)]
+    results: &'a ThinResults,
 }
 
 /// Runs the command.
@@ -45,7 +56,11 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     progress.clear();
     let results = results.map_err(Failure::bad_input)?;
     if args.json {
-        return output::print_json(&results);
+        return output::print_json(&Numbers {
+            command: output::command_line(),
+            version: env!("CARGO_PKG_VERSION"),
+            results: &results,
+        });
     }
     output::print(&text(&results))
 }
