@@ -136,7 +136,9 @@ impl Inbox {
 
     /// Whether there is something for [`take_news`](Self::take_news) to take.
     pub(crate) const fn has_news(&self) -> bool {
-        self.arrived_bytes.abs_diff(self.told_bytes) >= TOLD_STEP
+        // (That all is taken is always told: what is held for nobody would leave no room for the next block.)
+        let is_taken = self.arrived_bytes == 0 && self.told_bytes > 0;
+        is_taken || self.arrived_bytes.abs_diff(self.told_bytes) >= TOLD_STEP
     }
 
     /// The protocol has opened a stream.
@@ -266,6 +268,27 @@ mod tests {
             })
             .collect();
         assert_eq!(released.iter().filter(|released| **released).count(), 1);
+    }
+
+    /// The protocol is told of much, and of nothing.
+    #[test]
+    fn what_waits_is_told_in_steps_and_when_nothing_does() {
+        let of = |len| Message {
+            stream: StreamId(0),
+            data: vec![0; len],
+        };
+        let mut inbox = Inbox::default();
+        inbox.push_message(of(TOLD_STEP - 1));
+        assert_eq!(inbox.take_news(), None);
+        inbox.push_message(of(TOLD_STEP));
+        assert_eq!(inbox.take_news(), Some(2 * TOLD_STEP - 1));
+        inbox.push_message(of(TOLD_STEP - 2));
+        inbox.pop_message();
+        inbox.pop_message();
+        assert_eq!(inbox.take_news(), Some(TOLD_STEP - 2));
+        inbox.pop_message();
+        assert_eq!(inbox.take_news(), Some(0));
+        assert!(!inbox.has_news());
     }
 
     #[test]
