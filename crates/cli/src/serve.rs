@@ -71,8 +71,7 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
 }
 
 /// Prints what happens as a line of JSON, with the time: seconds since 1970.
-pub(crate) fn print_line(value: &serde_json::Value) -> Result<(), Failure> {
-    let mut value = value.clone();
+pub(crate) fn print_line(mut value: serde_json::Value) -> Result<(), Failure> {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     value["unix_s"] = now.map_or(0.0, |now| now.as_millis() as f64 / 1e3).into();
     output::print(&format!("{value}\n"))

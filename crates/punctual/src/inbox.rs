@@ -121,11 +121,6 @@ impl Inbox {
         has_room && std::mem::take(&mut self.is_held)
     }
 
-    /// Bytes that the protocol was last told to wait here.
-    pub(crate) const fn told_bytes(&self) -> usize {
-        self.told_bytes
-    }
-
     /// Bytes that wait here, if the protocol is to be told: since it was, there have been many more or less.
     pub(crate) fn take_news(&mut self) -> Option<usize> {
         self.has_news().then(|| {

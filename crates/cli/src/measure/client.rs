@@ -21,8 +21,6 @@ use crate::{interrupt, output, send, values};
 
 /// Time between two looks at the measurement.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
-/// Time between two lines where no bar is drawn.
-const LINE_EVERY: Duration = Duration::from_secs(10);
 
 /// Measure the path to a server: five packets of a kilobyte a message, answered at once, sent again up to five times.
 ///
@@ -166,10 +164,8 @@ fn watch(args: &Args, measurement: &Measurement) -> Measured {
         None => args.messages.into(),
     };
     let progress = Progress::new(total, args.json);
-    let has_lines = !args.json && !io::stderr().is_terminal();
     let begun = Instant::now();
-    let mut next_line = begun + LINE_EVERY;
-    if has_lines {
+    if !args.json && !io::stderr().is_terminal() {
         output::note("connected; asking the server whether it measures, for up to ten seconds");
     }
     let mut is_stopping = false;
@@ -183,10 +179,6 @@ fn watch(args: &Args, measurement: &Measurement) -> Measured {
             None => now.messages.into(),
         };
         progress.show(position.min(total), &line(&now));
-        if has_lines && Instant::now() >= next_line {
-            next_line += LINE_EVERY;
-            output::note(&line(&now));
-        }
         if interrupt::is_requested() && !is_stopping {
             is_stopping = true;
             measurement.stop();

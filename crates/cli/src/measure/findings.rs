@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use punctual::{MeasureEnd, Measured, MeasuredPacket, Way};
 use punctual_lab::stats::{Cluster, Interval, Latencies, LatencyMs, share_interval};
+use punctual_lab::trace::UNANSWERED;
 use serde::Serialize;
 
 use crate::output;
@@ -20,8 +21,6 @@ const PACKETS_FOR_THOUSANDTHS: u64 = 2000;
 const PACKETS_MIN: u64 = 100;
 /// Sendings after which redundancy is the better way.
 const SENDINGS_MAX: i32 = 6;
-/// What is not answered for in so long was lost, also where it is not known in which direction: the server was gone, or the path was.
-const UNANSWERED: Duration = Duration::from_secs(3);
 
 /// What was found. Field names are those of `--json`.
 #[derive(Debug, Serialize)]
@@ -226,19 +225,15 @@ impl Deadline {
 
 impl Unanswered {
     fn of(first: &[&MeasuredPacket], is_it: impl Fn(&MeasuredPacket) -> bool) -> Self {
-        let messages = first.chunk_by(|a, b| a.message == b.message);
-        let clusters: Vec<Cluster> = messages
-            .map(|message| Cluster {
-                hits: message.iter().filter(|packet| is_it(packet)).count() as u64,
-                of: message.len() as u64,
-            })
-            .collect();
-        let packets: u64 = clusters.iter().map(|cluster| cluster.hits).sum();
+        let counted = Direction::of(first, |packet| match is_it(packet) {
+            true => Way::Lost,
+            false => Way::Took(Duration::ZERO),
+        });
         Self {
-            packets,
-            of: first.len() as u64,
-            share: packets as f64 / first.len().max(1) as f64,
-            share_95: share_interval(&clusters, 1),
+            packets: counted.lost,
+            of: counted.packets,
+            share: counted.loss_share,
+            share_95: counted.loss_share_95,
         }
     }
 

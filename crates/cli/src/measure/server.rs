@@ -54,7 +54,7 @@ pub(crate) struct Args {
     /// Sessions at the same time; further clients are turned away.
     #[arg(long, value_name = "N", default_value_t = 4096, value_parser = values::whole::<u32>(1..=262_144))]
     sessions: u32,
-    /// Print JSON objects, one a line, each with an `event`: `listening` {`urls`}, `connected` {`session`, `remote`}, `trace` {`file`,
+    /// Print JSON objects, one a line, each with an `event` and `unix_s`: `listening` {`urls`}, `connected` {`session`, `remote`, `identity`}, `trace` {`file`,
     /// `packets`}, `off` {`reason`}, `closed` {`session`, `remote`, `reason`}.
     #[arg(long)]
     json: bool,
@@ -78,7 +78,7 @@ impl Args {
     }
 
     /// Says something: `text` for people, `value` for programs.
-    fn say(&self, text: &str, value: &Value) -> Result<(), Failure> {
+    fn say(&self, text: &str, value: Value) -> Result<(), Failure> {
         if self.json {
             serve::print_line(value)
         } else {
@@ -105,15 +105,13 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
             .accept_timeout(LOOK_EVERY)
             .map_err(Failure::failed)?;
         if let Some(session) = arrival {
-            let guest = guests.admit(session);
-            let event =
-                json!({"event": "connected", "session": guest.number, "remote": guest.name()});
-            args.say(&format!("{} connected", guest.name()), &event)?;
+            let (text, event) = guests.admit(session).connected();
+            args.say(&text, event)?;
         }
         for guest in guests.serve() {
             let reason = guest.reason.as_deref().unwrap_or("over");
             let event = json!({"event": "closed", "session": guest.number, "remote": guest.name(), "reason": reason});
-            args.say(&format!("{} left: {reason}", guest.name()), &event)?;
+            args.say(&format!("{} left: {reason}", guest.name()), event)?;
         }
         take_traces(&args, keep.as_mut(), &endpoint)?;
     }
@@ -139,7 +137,7 @@ fn listen(args: &Args) -> Result<Endpoint, Failure> {
     };
     let (endpoint, urls) = args.listen.open(config)?;
     if args.json {
-        serve::print_line(&json!({"event": "listening", "urls": urls}))?;
+        serve::print_line(json!({"event": "listening", "urls": urls}))?;
     } else {
         let mut text = "Clients measure with one of:\n".to_owned();
         for url in urls {
@@ -178,7 +176,7 @@ fn store(
         Ok(Kept::Going) => {}
         Ok(Kept::Whole(file, packets)) => {
             let event = json!({"event": "trace", "file": file, "packets": packets});
-            args.say(&format!("{}: {packets} packets", file.display()), &event)?;
+            args.say(&format!("{}: {packets} packets", file.display()), event)?;
         }
         Ok(Kept::TooMany) => {}
         Err(error) => {
@@ -204,7 +202,7 @@ fn switch_off_when_full(args: &Args, keep: &Keep, endpoint: &Endpoint) -> Result
     let reason = "the directory holds as much as --keep-mib and --keep-traces allow";
     args.say(
         &format!("Measuring is switched off: {reason}. Remove or move traces, and start again."),
-        &json!({"event": "off", "reason": reason}),
+        json!({"event": "off", "reason": reason}),
     )
 }
 

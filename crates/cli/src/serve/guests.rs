@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use punctual::{CloseCode, Event, Piece, Session, SessionClosed};
+use serde_json::{Value, json};
 
 /// A session and its counts.
 #[derive(Debug)]
@@ -46,7 +47,23 @@ impl Guest {
         }
     }
 
-    /// Who it is.
+    /// That it has come, for people and for programs.
+    pub(crate) fn connected(&self) -> (String, Value) {
+        let name = self.name();
+        let text = match &self.identity {
+            Some(identity) => format!("{name} connected as {identity}"),
+            None => format!("{name} connected"),
+        };
+        let event = json!({
+            "event": "connected",
+            "session": self.number,
+            "remote": name,
+            "identity": self.identity,
+        });
+        (text, event)
+    }
+
+    /// Where it is.
     pub(crate) fn name(&self) -> String {
         self.remote
             .map_or_else(|| "unknown".to_owned(), |remote| remote.to_string())

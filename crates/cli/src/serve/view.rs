@@ -52,7 +52,7 @@ impl View {
             );
         }
         if self.is_json {
-            return print_line(&json!({"event": "listening", "urls": urls}));
+            return print_line(json!({"event": "listening", "urls": urls}));
         }
         let mut text = "Clients connect with one of:\n".to_owned();
         for url in urls {
@@ -62,17 +62,11 @@ impl View {
     }
 
     pub(super) fn on_connected(&self, guest: &Guest) -> Result<(), Failure> {
+        let (text, event) = guest.connected();
         if self.is_json {
-            return print_line(&json!({
-                "event": "connected",
-                "session": guest.number,
-                "remote": guest.name(),
-                "identity": guest.identity,
-            }));
+            return print_line(event);
         }
-        let whom = guest.identity.as_ref();
-        let whom = whom.map_or_else(String::new, |identity| format!(" as {identity}"));
-        self.say(&format!("{} connected{whom}", guest.name()));
+        self.say(&text);
         Ok(())
     }
 
@@ -81,7 +75,7 @@ impl View {
         if self.is_json {
             let mut counts = counts("closed", guest);
             counts["reason"] = json!(reason);
-            return print_line(&counts);
+            return print_line(counts);
         }
         self.say(&format!(
             "{} left after {}, {} bytes: {reason}",
@@ -101,7 +95,7 @@ impl View {
         self.next = now + SHOW_EVERY;
         if self.is_json {
             for guest in guests.open() {
-                print_line(&counts("counts", guest))?;
+                print_line(counts("counts", guest))?;
             }
         }
         if let Some(bar) = &self.bar {

@@ -60,19 +60,13 @@ pub fn compare(
         .unwrap_or_else(PoisonError::into_inner);
     done.sort_by_key(|(place, _)| *place);
     let is_complete = done.len() == setups.len();
-    let rows_of = |recording| {
-        setups
-            .iter()
-            .filter(move |setup| setup.recording == recording)
-    };
-    let mut played = vec![0; plan.recordings.len()];
-    for (place, _) in &done {
-        played[setups[*place].recording] += 1;
-    }
-    let is_whole = |recording: usize| played[recording] == rows_of(recording).count();
+    let mut left = vec![0_i64; plan.recordings.len()];
+    (setups.iter()).for_each(|setup| left[setup.recording] += 1);
+    (done.iter()).for_each(|(place, _)| left[setups[*place].recording] -= 1);
+    let is_whole = |place: usize| left[setups[place].recording] == 0;
     let rows = (done.into_iter())
         // (What went wrong is told whatever else was played.)
-        .filter(|(place, row)| row.is_err() || is_whole(setups[*place].recording))
+        .filter(|(place, row)| row.is_err() || is_whole(*place))
         .map(|(_, row)| row);
     Ok(Compared {
         rows: rows.collect::<Result<_, CompareError>>()?,

@@ -28,7 +28,7 @@ use std::path::Path;
 
 pub use error::{TraceError, TraceErrorKind};
 pub use folder::files_below;
-pub use packets::{Leg, PACKETS_HEADER, PacketRow, write_packets};
+pub use packets::{Leg, PACKETS_HEADER, PacketRow, UNANSWERED, write_packets};
 pub use path::{PathOptions, capacity_path};
 pub use summary::TraceSummary;
 

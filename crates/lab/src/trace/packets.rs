@@ -12,6 +12,7 @@
 //! them, but are no samples: they were sent because a packet was lost, and would count losses too often.
 
 use std::io::{self, BufRead, Write};
+use std::time::Duration;
 
 use super::error::excerpt;
 use super::lines::Lines;
@@ -20,8 +21,9 @@ use super::{LostSide, Outcome, Sample, Timeline, TraceErrorKind, number, rtt_us}
 /// The first line (after comments) of a recording of packets.
 pub const PACKETS_HEADER: &str = "time_s,message,try,owd_up_ms,owd_down_ms";
 
-/// A packet that was not answered for in so long before the recording's end was lost, one does not know where.
-const UNANSWERED_US: u64 = 3_000_000;
+/// A packet that was not answered for in so long before the recording's end was lost, also where it is not known in which direction: the server was gone, or the path
+/// was.
+pub const UNANSWERED: Duration = Duration::from_secs(3);
 
 /// What became of a packet in one direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -115,7 +117,7 @@ pub(super) fn read<R: BufRead>(lines: &mut Lines<R>) -> Result<Vec<Sample>, Trac
         }
     }
     // Of the last ones an answer may still have been on its way.
-    let is_old = |at_us: u64| at_us + UNANSWERED_US <= end_us;
+    let is_old = |at_us: u64| at_us + UNANSWERED.as_micros() as u64 <= end_us;
     let unanswered = |at_us| is_old(at_us).then_some(Outcome::Lost(LostSide::Unknown));
     let samples = samples.into_iter().filter_map(|(at_us, outcome)| {
         let outcome = outcome.or_else(|| unanswered(at_us))?;

@@ -284,7 +284,7 @@ impl Endpoint {
         };
         (entry.is_busy, entry.is_slack) = (true, true);
         self.trims.on_change();
-        self.account(index);
+        self.room.count(entry);
         self.announce_events(index);
     }
 
@@ -338,7 +338,9 @@ impl Endpoint {
         self.timers.set(id.index() as u32, None);
         self.admissions.on_gone(id);
         self.table.free(id);
-        self.account(id.index() as u32);
+        if let Some(entry) = self.table.entry_mut(id.index() as u32) {
+            self.room.count(entry);
+        }
     }
 
     /// The next event. `None` until the next change.
@@ -351,7 +353,7 @@ impl Endpoint {
                 let (id, name) = (entry.id, entry.name());
                 if let Slot::Session(session) = &mut entry.slot {
                     if let Some(event) = session.poll_event() {
-                        self.account(index);
+                        self.room.count(entry);
                         return Some((name, event));
                     }
                     if session.is_closed() && !session.has_events() {

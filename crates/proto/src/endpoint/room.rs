@@ -1,6 +1,6 @@
 //! What all sessions together hold for their peers, and who has to go when that is too much.
 
-use super::routing::Slot;
+use super::routing::{Entry, Slot};
 use super::{Endpoint, SessionId};
 use crate::limits::RECEIVE_FLOOR;
 use crate::message::Share;
@@ -36,25 +36,19 @@ impl EndpointRoom {
         self.held.all
     }
 
-    const fn change(&mut self, before: Held, after: Held) {
-        self.held.all = self.held.all - before.all + after.all;
-        self.held.unfinished = self.held.unfinished - before.unfinished + after.unfinished;
+    /// Counts what a session holds now.
+    pub(super) fn count(&mut self, entry: &mut Entry) {
+        let held = match &entry.slot {
+            Slot::Session(session) => session.held(),
+            Slot::Connecting(_) | Slot::Free => Held::default(),
+        };
+        let before = core::mem::replace(&mut entry.held, held);
+        self.held.all = self.held.all - before.all + held.all;
+        self.held.unfinished = self.held.unfinished - before.unfinished + held.unfinished;
     }
 }
 
 impl Endpoint {
-    /// Counts what a session holds now.
-    pub(super) fn account(&mut self, index: u32) {
-        if let Some(entry) = self.table.entry_mut(index) {
-            let held = match &entry.slot {
-                Slot::Session(session) => session.held(),
-                Slot::Connecting(_) | Slot::Free => Held::default(),
-            };
-            let before = core::mem::replace(&mut entry.held, held);
-            self.room.change(before, held);
-        }
-    }
-
     /// Says what is kept of a session's events by whoever takes them for its application: bytes of messages that are not whole yet, and of whole ones that
     /// wait to be taken. They count as if they were still here (see [`Capacity::received_bytes_max`](crate::Capacity::received_bytes_max)).
     pub fn set_kept(
@@ -64,12 +58,15 @@ impl Endpoint {
         unfinished_bytes: usize,
         whole_bytes: usize,
     ) {
-        if let Some((id, Slot::Session(session))) = self.table.named_mut(session) {
+        let Some(entry) = self.table.named_entry_mut(session) else {
+            return;
+        };
+        if let Slot::Session(session) = &mut entry.slot {
             session.set_kept(Held {
                 unfinished: unfinished_bytes,
                 all: unfinished_bytes + whole_bytes,
             });
-            self.account(id.index() as u32);
+            self.room.count(entry);
             self.make_room(now);
         }
     }

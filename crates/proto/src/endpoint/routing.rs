@@ -170,8 +170,13 @@ impl Table {
     }
 
     pub(super) fn named_mut(&mut self, name: SessionId) -> Option<(ConnectionId, &mut Slot)> {
-        self.named(name)?;
-        self.get_mut(name.id)
+        let entry = self.named_entry_mut(name)?;
+        Some((entry.id, &mut entry.slot))
+    }
+
+    pub(super) fn named_entry_mut(&mut self, name: SessionId) -> Option<&mut Entry> {
+        let entry = self.entries.get_mut(name.id.index())?;
+        (entry.name() == name).then_some(entry)
     }
 
     pub(super) fn get_mut(&mut self, id: ConnectionId) -> Option<(ConnectionId, &mut Slot)> {

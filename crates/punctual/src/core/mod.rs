@@ -139,7 +139,7 @@ impl Core {
     pub(crate) fn after_taking(&self, session: SessionId, is_released: bool) {
         let mut rings = Rings::default();
         let mut state = self.lock();
-        state.tell_kept(self.now(), session);
+        state.note_taken(self.now(), session);
         if !is_released {
             return;
         }

@@ -34,6 +34,15 @@ struct Record {
     mailbox: Arc<Mailbox>,
     /// Large messages that come in pieces.
     assemblies: Assemblies,
+    /// What waits in the mailbox, as of the last news.
+    waiting_bytes: usize,
+}
+
+impl Record {
+    /// Tells the protocol what is kept here of the session.
+    fn tell_kept(&self, now: Instant, id: SessionId, endpoint: &mut Endpoint) {
+        endpoint.set_kept(now, id, self.assemblies.bytes(), self.waiting_bytes);
+    }
 }
 
 /// What the lock of a [`Core`] guards.
@@ -229,6 +238,7 @@ impl State {
         let record = Record {
             mailbox: Arc::clone(&mailbox),
             assemblies: Assemblies::default(),
+            waiting_bytes: 0,
         };
         let remote = self.endpoint.remote(id);
         match self.attempts.on_connected(now, id, &mut self.endpoint) {
@@ -264,46 +274,51 @@ impl State {
     }
 
     fn on_message(&mut self, now: Instant, id: SessionId, message: Message) {
-        let Some(record) = self.records.get(&id) else {
+        if self.records.contains_key(&id) {
+            self.hand_over(now, id, |inbox| inbox.push_message(message));
+        } else {
             self.endpoint.recycle(message.data);
+        }
+    }
+
+    /// Puts content into a session's inbox. `push` answers whether the protocol is to keep further content.
+    fn hand_over(&mut self, now: Instant, id: SessionId, push: impl FnOnce(&mut Inbox) -> bool) {
+        let Some(record) = self.records.get_mut(&id) else {
             return;
         };
-        let is_full = record.mailbox.lock().push_message(message);
+        let mut inbox = record.mailbox.lock();
+        let (is_full, news) = (push(&mut inbox), inbox.take_news());
+        drop(inbox);
         self.rings.add_about(Topic::Content, &record.mailbox);
         if is_full {
             self.endpoint.hold_messages(id, true);
         }
-        self.tell_kept(now, id);
+        if let Some(waiting_bytes) = news {
+            record.waiting_bytes = waiting_bytes;
+            record.tell_kept(now, id, &mut self.endpoint);
+        }
     }
 
-    /// Tells the protocol how much of a session waits for its application, if that has changed by much.
-    pub(super) fn tell_kept(&mut self, now: Instant, id: SessionId) {
-        if let Some(record) = self.records.get(&id)
-            && let Some(whole) = record.mailbox.lock().take_news()
+    /// The application has taken so much that the protocol is to know.
+    pub(super) fn note_taken(&mut self, now: Instant, id: SessionId) {
+        if let Some(record) = self.records.get_mut(&id)
+            && let Some(waiting_bytes) = record.mailbox.lock().take_news()
         {
-            let unfinished = record.assemblies.bytes();
-            self.endpoint.set_kept(now, id, unfinished, whole);
+            record.waiting_bytes = waiting_bytes;
+            record.tell_kept(now, id, &mut self.endpoint);
         }
     }
 
     fn on_piece(&mut self, now: Instant, id: SessionId, piece: Piece) {
+        let Receive::Whole { bytes_max } = self.receive else {
+            return self.hand_over(now, id, |inbox| inbox.push_piece(piece));
+        };
         let Some(record) = self.records.get_mut(&id) else {
             return;
         };
-        let Receive::Whole { bytes_max } = self.receive else {
-            let is_full = record.mailbox.lock().push_piece(piece);
-            self.rings.add_about(Topic::Content, &record.mailbox);
-            if is_full {
-                self.endpoint.hold_messages(id, true);
-            }
-            self.tell_kept(now, id);
-            return;
-        };
         let (assembled, buffer) = record.assemblies.take(piece, bytes_max);
-        let unfinished = record.assemblies.bytes();
-        let whole = record.mailbox.lock().told_bytes();
         self.endpoint.recycle(buffer);
-        self.endpoint.set_kept(now, id, unfinished, whole);
+        record.tell_kept(now, id, &mut self.endpoint);
         match assembled {
             Assembled::Going => {}
             Assembled::Whole(message) => self.on_message(now, id, message),

@@ -209,13 +209,8 @@ impl Engine {
                 .then(|| send(now, session, PROBES, &echo, endpoint).ok());
             match sent.flatten() {
                 Some(message) => {
-                    let leaving = Leaving {
-                        since: now,
-                        message,
-                        number,
-                        is_echo: true,
-                    };
-                    self.leaving.push(session, leaving);
+                    self.leaving
+                        .push(session, Leaving::echo(now, message, number));
                 }
                 None => responding.responder.on_departed(number, None),
             }
@@ -386,13 +381,8 @@ impl Engine {
                     let probe = Probe::Up { number }.encode(bytes);
                     match send(now, session, PROBES, &probe, endpoint) {
                         Ok(message) => {
-                            let leaving = Leaving {
-                                since: now,
-                                message,
-                                number,
-                                is_echo: false,
-                            };
-                            self.leaving.push(session, leaving);
+                            self.leaving
+                                .push(session, Leaving::probe(now, message, number));
                         }
                         Err(_) => probing.prober.on_held(number),
                     }

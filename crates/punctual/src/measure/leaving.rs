@@ -13,11 +13,31 @@ const ECHOES_MAX: usize = 128;
 /// A message whose leaving is waited for.
 #[derive(Debug)]
 pub(super) struct Leaving {
-    pub(super) since: Instant,
-    pub(super) message: MessageId,
+    since: Instant,
+    message: MessageId,
     /// Of its probe.
     pub(super) number: u32,
     pub(super) is_echo: bool,
+}
+
+impl Leaving {
+    /// A probe that is sent now.
+    pub(super) const fn probe(now: Instant, message: MessageId, number: u32) -> Self {
+        Self {
+            since: now,
+            message,
+            number,
+            is_echo: false,
+        }
+    }
+
+    /// An answer to a probe that is sent now.
+    pub(super) const fn echo(now: Instant, message: MessageId, number: u32) -> Self {
+        Self {
+            is_echo: true,
+            ..Self::probe(now, message, number)
+        }
+    }
 }
 
 /// All of an endpoint, by session in the order in which they leave: those of a stream without deadlines leave as they were sent.
@@ -102,13 +122,7 @@ mod tests {
         let mut leavings = Leavings::default();
         let mut number = 0;
         while leavings.has_room(busy) {
-            let leaving = Leaving {
-                since: now,
-                message: MessageId(number.into()),
-                number,
-                is_echo: true,
-            };
-            leavings.push(busy, leaving);
+            leavings.push(busy, Leaving::echo(now, MessageId(number.into()), number));
             number += 1;
         }
         assert_eq!(number as usize, ECHOES_MAX);
