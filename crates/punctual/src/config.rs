@@ -36,13 +36,13 @@ pub struct Config {
     /// Largest UDP payload to send or receive, 1,200 to 1,472 bytes. Default 1,472; what the path carries is found out
     /// below that. Lower it where a tunnel is known to be narrow.
     pub datagram_max: u16,
-    /// A session ends when nothing came from its peer for this long; the smaller of both sides' holds. Default 30 s.
+    /// A session ends when nothing came from its peer for this long; the smaller of both sides' holds. At least a second, default 30 s.
     /// Lower it to notice sooner that a player is gone, or, on a client, that its server's machine is: who crashes says nothing, and what is sent to it waits. (A server that
     /// has restarted with the same key says so when it is asked: [`CloseReason::Gone`](crate::CloseReason::Gone).)
     pub idle_timeout: Duration,
     /// A client's quiet session sends a small packet this often, so that address translation and the idle timeout do not
     /// end it; one that its server was heard on all the time asks after a quarter of a second of silence, so that who only
-    /// watches is found where they have moved. Default 10 s, and a third of the idle timeout at most; `None` for sessions that may end when they are quiet.
+    /// watches is found where they have moved. At least 10 ms, default 10 s, and a third of the idle timeout at most; `None` for sessions that may end when they are quiet.
     pub keep_alive: Option<Duration>,
     /// How long a client tries each of a server's addresses, at least 100 ms. Default 5 s.
     pub handshake_timeout: Duration,

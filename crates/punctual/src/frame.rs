@@ -249,7 +249,7 @@ impl Endpoint {
         }
     }
 
-    /// Begins a session with a server; [`Event::Connected`] or [`Event::Closed`] follows. Of a name's addresses the first
+    /// Begins a session with a server; [`Event::Connected`] or [`Event::Closed`] follows, and until then its streams answer that it is closed. Of a name's addresses the first
     /// IPv4 one is used, or else the first; looking a name up waits for the system, an address does not.
     ///
     /// # Errors
@@ -340,7 +340,7 @@ impl Endpoint {
         endpoint.send(now, session, stream, data, options)
     }
 
-    /// As [`send`](Self::send), without copying the content: it is read as it is sent, and let go of with the outcome. For large
+    /// As [`send`](Self::send), without copying the content (above 16 KiB): it is read as it is sent, and let go of with the outcome. For large
     /// messages, and for one that goes to many sessions.
     ///
     /// # Errors
@@ -409,7 +409,7 @@ impl Endpoint {
         endpoint.forecast(now, session, len, &options)
     }
 
-    /// Ends a session now: messages without an outcome are dropped. `reason` is for the peer's logs, at most 200 bytes. The peer hears of it by the next
+    /// Ends a session now: messages without an outcome are dropped. `reason` is for the peer's logs, at most 200 bytes; what is longer is cut. The peer hears of it by the next
     /// [`flush`](Self::flush) or [`poll`](Self::poll); then the program may end.
     pub fn close(&mut self, session: SessionId, code: CloseCode, reason: &str) {
         let now = self.driver.now();

@@ -66,11 +66,12 @@
 //! | what | [`Delivery`] | what else |
 //! |---|---|---|
 //! | positions, a newer one replaces an older | `Latest` | [`SendOptions::key`]: which entity |
-//! | inputs, shots, whatever must arrive in time | `Reliable` | a deadline and a target |
+//! | inputs, each of which counts for a short time | `Unreliable` | a deadline and a target |
+//! | shots, whatever must arrive | `Reliable` | a deadline and a target |
 //! | chat, purchases, whatever has an order | `ReliableOrdered` | |
-//! | voice, where late is worse than lost | `UnreliableSequenced` | a deadline; [`SendOptions::loss_tolerance`] |
-//! | effects that nobody misses | `Unreliable` | |
-//! | a map, in the background | `Reliable` | a low [`StreamConfig::weight`]; [`Stream::send_shared`], or [`Stream::writer`] |
+//! | voice, where late is worse than lost | `Unreliable` | a deadline; the jitter buffer puts it in order |
+//! | effects that nobody misses | `Unreliable` | [`SendOptions::loss_tolerance`] |
+//! | a map, in the background | `Reliable` | [`StreamConfig::weight`] 1 (the least), and more for the others; [`Stream::send_shared`], or [`Stream::writer`] |
 //!
 //! Streams share the session's rate by their weights, the messages of a stream by [`SendOptions::importance`]. A lost message holds
 //! up nothing but those after it on a `ReliableOrdered` stream. [`Stream::cancel`] takes a message back. [`Stream::stats`] puts

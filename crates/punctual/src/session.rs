@@ -23,8 +23,8 @@ use crate::{
 /// messages on their way are dropped; [`finish`](Self::finish) sees them delivered first. It lasts no longer than its
 /// [`Endpoint`](crate::Endpoint), of which a handle is to be kept.
 ///
-/// Up to 1,024 messages (1 MiB, or one larger message) wait here for the application to take them, about as many again in the
-/// protocol; beyond that the peer's packets are refused until there is room. [`Config::receive`](crate::Config::receive) says how
+/// Up to 1,024 messages (1 MiB, or one larger message) wait here for the application to take them. Behind them the protocol holds up to
+/// 4,096 messages and 4 MiB: from half of that on the peer is slowed down, and beyond it its packets are refused until there is room. [`Config::receive`](crate::Config::receive) says how
 /// messages above 256 KiB come, and how many of their bytes are held.
 #[derive(Clone)]
 pub struct Session {
@@ -299,7 +299,7 @@ impl Session {
         Ok(Measurement::new(Arc::clone(&self.handle), watched))
     }
 
-    /// Ends the session now: messages without an outcome are dropped. `reason` is for the peer's logs, at most 200 bytes.
+    /// Ends the session now: messages without an outcome are dropped. `reason` is for the peer's logs, at most 200 bytes; what is longer is cut.
     pub fn close(&self, code: CloseCode, reason: &str) {
         let Handle { core, id, .. } = &*self.handle;
         let now = core.now();

@@ -133,8 +133,9 @@ impl Stream {
     /// The answer names the message: its outcome comes with the name, and [`cancel`](Self::cancel) takes it back.
     ///
     /// # Errors
-    /// [`SendError::Full`] while the stream holds seven times what is left of the 1 MiB, or of the 1,024 messages, that its session may hold without an
-    /// outcome: wait with [`writable`](Self::writable), or send less. The others do not go away by waiting.
+    /// [`SendError::Full`] when the stream has its share of the 1 MiB and the 1,024 messages that a session may hold without an outcome: seven eighths when it is
+    /// alone, less when others hold some. (Messages above 74,929 bytes have 64 MiB for the 1 MiB.) Also while 4,096 events that are no messages wait to be taken. Wait with
+    /// [`writable`](Self::writable), or send less. The other errors do not go away by waiting.
     pub fn send(
         &self,
         data: impl AsRef<[u8]>,
@@ -180,7 +181,7 @@ impl Stream {
     /// ```
     ///
     /// # Errors
-    /// As [`send`](Self::send); the content does not count towards what the session holds.
+    /// As [`send`](Self::send); content above 16 KiB does not count towards what the session holds (up to that it is copied, and does).
     pub fn send_shared(
         &self,
         data: SharedContent,

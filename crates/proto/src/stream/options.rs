@@ -228,7 +228,7 @@ pub struct SendOptions {
     /// Source symbols to cut the message into, 1..=64, instead of the policy's own choice. For experiments.
     pub source_symbols: Option<u8>,
     /// On a [`Delivery::Latest`] stream: which thing the message is about. A newer message supersedes an older one with the
-    /// same key. 0 unless set.
+    /// same key. Below 2^62; 0 unless set.
     pub key: u64,
     /// Of two messages of one stream the more important goes first, in the middle of the other if need be. 128 unless set.
     pub importance: u8,

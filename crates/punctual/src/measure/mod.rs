@@ -24,7 +24,7 @@
 //!
 //! `prober.rs` is the client's side and `responder.rs` the server's, both without sockets or clocks; `wire.rs` is what they say to
 //! each other, `engine.rs` drives them with the endpoint. `ledger.rs` and `clocks.rs` turn timestamps into rows of a trace.
-//! Why it rides on a session: docs/decisions/0010.
+//! Why it rides on a session: docs/decisions/0010-measuring-rides-on-a-session.md.
 
 mod clocks;
 mod engine;

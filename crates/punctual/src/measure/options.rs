@@ -30,9 +30,9 @@ pub struct MeasureOptions {
     pub bytes: usize,
     /// How often a packet is sent again when no answer came, 0 to 5. Default 5.
     pub retries: u8,
-    /// Ends after so many measured messages. Default none: it goes on until it is stopped.
+    /// Ends after so many measured messages, at least 1. Default none: it goes on until it is stopped.
     pub messages: Option<u32>,
-    /// Ends after so long. Default none.
+    /// Ends after so long, above zero. Default none.
     pub lasts: Option<Duration>,
     /// Whether the server gets the trace. Default yes.
     pub upload: bool,
