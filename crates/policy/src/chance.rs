@@ -55,6 +55,9 @@ pub(crate) fn least_flight(deficit: u8, loss: f64, miss_target: f64, limit: u16)
     flight
 }
 
+/// Probabilities below this are not told apart.
+const NEVER: f64 = 1e-30;
+
 /// How a flight loses symbols: each with probability `loss`; and where `uneven` is above zero, the share that is lost differs from flight to flight
 /// as a beta distribution does, so that the fates of two symbols of a flight have this correlation (below 1).
 #[derive(Clone, Copy, Debug)]
@@ -70,13 +73,17 @@ impl Losses {
             return power(1.0 - self.loss, u32::from(symbols));
         }
         // Of symbols that arrived before it, the share of the flight's good ones is learned (Polya's urn).
-        let (mut arrive, mut of) = (1.0, 1.0);
+        // (Both products by themselves grow as factorials do.)
+        let mut arrive = 1.0;
         for before in 0..symbols {
             let grown = f64::from(before) * self.uneven;
-            arrive *= (1.0 - self.loss) * (1.0 - self.uneven) + grown;
-            of *= 1.0 - self.uneven + grown;
+            let own = 1.0 - self.uneven;
+            arrive *= ((1.0 - self.loss) * own + grown) / (own + grown);
+            if arrive < NEVER {
+                break;
+            }
         }
-        arrive / of
+        arrive
     }
 
     /// Probability that fewer than the deficit arrive of so many symbols. O(symbols).
@@ -194,6 +201,33 @@ mod tests {
 
     const fn even(loss: f64) -> Losses {
         Losses { loss, uneven: 0.0 }
+    }
+
+    /// A regression: of some hundred symbols the probability was no number, and with it no price was one.
+    #[test]
+    fn of_however_many_symbols_a_probability_is_a_number() {
+        for (loss, uneven) in [
+            (0.98, 0.02),
+            (0.985, 0.085),
+            (0.9, 0.2),
+            (0.99, 0.5),
+            (0.999, 0.995),
+        ] {
+            let losses = Losses { loss, uneven };
+            let mut before = 1.0;
+            for symbols in [1, 10, 100, 174, 313, 526, 5000, u16::MAX] {
+                let all = losses.all_arrive(symbols);
+                assert!((0.0..=before).contains(&all), "{losses:?} {symbols}: {all}");
+                before = all;
+            }
+        }
+        // Of two: the mean of the square.
+        let two = Losses {
+            loss: 0.3,
+            uneven: 0.5,
+        }
+        .all_arrive(2);
+        assert!((two - (0.49 + 0.5 * 0.7 * 0.3)).abs() < 1e-12, "{two}");
     }
 
     #[test]

@@ -326,7 +326,7 @@ fn correction_by(beyond: f32, refuted: f32) -> f32 {
     if log == 0.0 {
         1.0
     } else {
-        libm::expf(log.min(MOST))
+        libm::expf(log.clamp(LEAST, MOST))
     }
 }
 
@@ -380,6 +380,23 @@ fn first_price(policy: &dyn Policy, first: &Situation, miss_target: f32) -> Opti
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A regression: after a long good time what was expected of approximations counted for a thousandth, and the first 28 misses of a path that had begun to lose in bursts
+    /// bought nothing.
+    #[test]
+    fn a_good_time_is_worth_a_quarter_at_most() {
+        let mut steering = Steering::default();
+        for _ in 0..400_000 {
+            steering.count();
+            steering.on_outcome(false, 0.001);
+        }
+        for correction in [
+            steering.correction(0.001),
+            steering.correction_of_approximation(),
+        ] {
+            assert!((0.24..0.26).contains(&correction), "{correction}");
+        }
+    }
 
     /// A regression: where targets were steered together (a stream's fifth is, with its fourth), what the lax one kept the misses below was less than what the strict
     /// one allows, and `clamp` panicked.

@@ -73,6 +73,7 @@ impl Session {
             Outcome::Late { why, .. } | Outcome::Dropped { why } => {
                 *why == MissReason::Loss && !message.course.was_held
             }
+            _ if is_lost_in_full(message) => true,
             _ => return,
         };
         let held = f32::from(u8::from(message.course.was_held));
@@ -93,6 +94,12 @@ impl Session {
     fn group_of(&self, stream: StreamId) -> Option<PromiseGroup> {
         self.traffic.streams.get(stream)?.config.group
     }
+}
+
+/// Whether all of a message had left, and it was lost: when it is replaced or taken back then, it has missed what was bought for it, as others are kept by that. (Of what
+/// had not left one cannot say. Streams whose messages replace each other within a round trip learned of those alone that arrived, and bought ever less.)
+pub(super) fn is_lost_in_full(message: &OutgoingMessage) -> bool {
+    message.course.chances.miss_reason() == MissReason::Loss && !message.course.was_held
 }
 
 /// What a stream is promised by itself where it shares its promise with others.

@@ -4,6 +4,7 @@
 use core::time::Duration;
 
 use super::cut::{block_entry, encode};
+use super::prices::is_lost_in_full;
 use super::{Event, Run, Session, Shared, State};
 use crate::limits::{ABANDON_MAX, BLOCK_WINDOW, SEND_QUEUE_MAX};
 use crate::message::{Block, Body, Course, Fate, OutgoingMessage};
@@ -316,7 +317,8 @@ impl Session {
                 Delivery::Unreliable | Delivery::Reliable => {}
             }
             stream.stats.on_outcome(&outcome, predicted);
-            if let Some(on_time) = told {
+            if let Some(on_time) = predicted.filter(|_| told.is_some() || is_lost_in_full(message))
+            {
                 let is_missed = !matches!(outcome, Outcome::OnTime { .. });
                 stream.surprise.on_outcome(is_missed, 1.0 - on_time);
             }
