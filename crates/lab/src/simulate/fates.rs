@@ -20,8 +20,8 @@ pub enum LateCause {
     Hopeless,
     /// It waited too long before enough of its symbols had left, or was refused because too many others waited.
     Queue,
-    /// The path was slower than usual: too few symbols arrived in time, the lost ones taken for in time. So was one that the protocol took for on time, and from
-    /// whose sending to whose arrival the network lost nothing.
+    /// The path was slower than usual: too few symbols arrived in time, the lost ones taken for in time. So was one from whose sending to whose arrival, or outcome,
+    /// the network lost nothing, whatever the protocol took for lost: later packets had overtaken it.
     Delay,
     /// Nothing at all came back while it was under way.
     PathDown,
@@ -52,7 +52,7 @@ struct Story {
     why: Option<MissReason>,
     /// What its path had lost when it was sent.
     lost_before: u64,
-    /// It was late, and nothing was lost until it arrived.
+    /// It was late, and nothing was lost until it arrived, or until its outcome.
     is_only_delayed: bool,
 }
 
@@ -62,8 +62,8 @@ impl Story {
             Some(MissReason::Queue) => LateCause::Queue,
             Some(MissReason::Delay) => LateCause::Delay,
             Some(MissReason::PathDown) => LateCause::PathDown,
-            Some(MissReason::Loss) => LateCause::Loss,
             _ if self.is_only_delayed => LateCause::Delay,
+            Some(MissReason::Loss) => LateCause::Loss,
             _ => LateCause::Unexplained,
         }
     }
@@ -103,12 +103,21 @@ impl Fates {
         story.is_only_delayed = story.lost_before == lost;
     }
 
-    pub(super) fn on_outcome(&mut self, session: SessionId, message: MessageId, outcome: Outcome) {
+    /// `lost` says, by number of a message, what its path has lost so far.
+    pub(super) fn on_outcome(
+        &mut self,
+        session: SessionId,
+        message: MessageId,
+        outcome: Outcome,
+        lost: impl FnOnce(u64) -> u64,
+    ) {
         let Some(number) = self.waiting.remove(&(session, message)) else {
             return;
         };
         if let Outcome::Late { why, .. } | Outcome::Dropped { why } = outcome {
-            self.stories[number as usize].why = Some(why);
+            let story = &mut self.stories[number as usize];
+            story.why = Some(why);
+            story.is_only_delayed = story.lost_before == lost(number);
         }
     }
 

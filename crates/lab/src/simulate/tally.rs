@@ -97,9 +97,19 @@ impl Tally {
         }
     }
 
-    pub(super) fn on_outcome(&mut self, session: SessionId, message: MessageId, outcome: Outcome) {
+    /// `lost` says what the path of a turn has lost so far.
+    pub(super) fn on_outcome(
+        &mut self,
+        session: SessionId,
+        message: MessageId,
+        outcome: Outcome,
+        lost: impl FnOnce(usize) -> u64,
+    ) {
+        let sessions = self.sessions;
         if let Some(fates) = &mut self.fates {
-            fates.on_outcome(session, message, outcome);
+            fates.on_outcome(session, message, outcome, |number| {
+                lost((number % sessions) as usize)
+            });
         }
     }
 
