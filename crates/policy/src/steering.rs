@@ -57,6 +57,11 @@ const AIM_LEAST: f32 = 0.5;
 const MARGIN_MAX: f32 = 20.0 * GAIN;
 /// More than so many are not allowed for: that the path has become another is to be noticed some time.
 const ALLOWED_MAX: f32 = 400.0;
+/// Where messages would miss so much more than they may if nothing were bought, as a share of it, for long, doubt of that ends when what can be forgiven has been. (Nearer to the
+/// target what is seen tells in the end, and doubt saves all that copies cost.)
+const PLAIN_EXCESS: f32 = 0.25;
+/// What messages would miss for which nothing is bought is averaged over so many misses that the target allows.
+const PLAIN_MISSES: f32 = 50.0;
 /// Octaves that the price falls by where messages need nothing that it buys. (Along expectations it would fall by [`STEP`], and all that it buys on
 /// the way is for nothing.)
 const FALL: f32 = 0.25;
@@ -99,7 +104,7 @@ impl Doubt {
     }
 }
 
-/// The price of one promise, and what it is learned from. 28 bytes.
+/// The price of one promise, and what it is learned from. 32 bytes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Steering {
     /// Octaves.
@@ -110,6 +115,8 @@ pub struct Steering {
     margin: f32,
     /// Misses that were expected beyond the target, but in doubt and so not paid for.
     forgiven: f32,
+    /// What messages were expected to miss beyond the target if nothing had been bought for them, of late, where that may be doubt, as a share of it.
+    plain_excess: f32,
     /// Messages steered; 0 before the first price.
     messages: u32,
     /// By how much `excess` stays below its greatest, in thousandths: while the price is as high as it gets, it does not grow beyond where it was
@@ -186,7 +193,11 @@ impl Steering {
         };
         let is_plain = of_nothing == Some(miss);
         let exactly = self.correction(miss_target);
-        let is_enough = |plain| self.is_enough(plain, exactly, doubt.deviation, miss_target);
+        if let Some(plain) = of_nothing {
+            let excess = excess_of(plain * exactly, miss_target);
+            self.note_plain(excess, stands_for, miss_target);
+        }
+        let is_enough = |plain| self.is_enough(plain, exactly, doubt, miss_target);
         let falls = |plain| {
             let usual = || miss_usually(policy, first).is_some_and(is_enough);
             plain > miss && (is_enough(plain) || usual())
@@ -218,10 +229,26 @@ impl Steering {
         Some(price)
     }
 
+    /// So many messages would miss so much beyond the target if nothing were bought for them. (What is no doubt, as in a bad spell, is paid for.)
+    fn note_plain(&mut self, excess: f32, messages: f32, miss_target: f32) {
+        if excess > DOUBTED_MAX {
+            return;
+        }
+        let of = (PLAIN_MISSES / miss_target).min(self.messages as f32);
+        self.plain_excess += (excess - self.plain_excess) * (messages / of).min(1.0);
+    }
+
     /// Whether a single flight for which nothing is bought, and which misses so often, but for the correction, misses no more than it may, within doubt.
-    fn is_enough(&self, plain: f32, correction: f32, doubt: f32, miss_target: f32) -> bool {
-        let doubted = self.doubted(doubt, correction, true, miss_target);
-        beyond_doubt(excess_of(plain * correction, miss_target), doubted) <= 0.0
+    fn is_enough(&self, plain: f32, correction: f32, doubt: Doubt, miss_target: f32) -> bool {
+        let excess = excess_of(plain * correction, miss_target);
+        let may_be_forgiven = self.plain_excess <= PLAIN_EXCESS
+            || self.forgiven < doubt.misses(self.plain_excess, miss_target);
+        let doubted = if may_be_forgiven {
+            self.doubted(doubt.deviation, correction, true, miss_target)
+        } else {
+            0.0
+        };
+        beyond_doubt(excess, doubted) <= 0.0
     }
 
     /// Excess that is in doubt, and not paid for, where this is the deviation of what is expected, and so it was corrected: as far as the misses seen do

@@ -35,6 +35,8 @@ const UNEVEN_LEAST: f32 = 0.02;
 /// Bursts take a part of what is sent in them where the correlation beyond a packet that arrived is at least this part of that with the next one. Where
 /// they take all it is nothing, where losses are a beta distribution's about as much.
 const PARTLY: f32 = 0.3;
+/// So many of those after a lost one at least.
+const ARRIVED_LEAST: f32 = 0.05;
 /// Share of the packets right after a lost one that are lost, before any was seen. (Paths differ too much to expect more.)
 const PRIOR_TOGETHER: f32 = 0.1;
 
@@ -53,21 +55,18 @@ const USUAL_S: f32 = 0.02;
 /// Correlations below this are as good as none.
 const NOTABLE: f32 = 0.1;
 
-/// Packets of one class that came after a lost one.
+/// Packets that came after a lost one, and how many of them were lost.
 #[derive(Clone, Copy, Default)]
 struct After {
     packets: f32,
     lost: f32,
-    /// Sum of the times since the loss, in seconds.
-    lags_s: f32,
 }
 
 impl After {
-    fn note(&mut self, lag: Duration, lost: bool, memory: f32) {
+    fn note(&mut self, lost: bool, memory: f32) {
         let keep = 1.0 - 1.0 / memory;
         self.packets = self.packets * keep + 1.0;
         self.lost = self.lost * keep + f32::from(u8::from(lost));
-        self.lags_s = self.lags_s * keep + lag.as_secs_f32();
     }
 
     /// Both together.
@@ -75,7 +74,6 @@ impl After {
         Self {
             packets: self.packets + other.packets,
             lost: self.lost + other.lost,
-            lags_s: self.lags_s + other.lags_s,
         }
     }
 
@@ -86,9 +84,7 @@ impl After {
 
     /// One that was noted is none.
     fn forget(&mut self, lost: bool) {
-        let mean_lag_s = self.lags_s / self.packets.max(1.0);
         self.packets = (self.packets - 1.0).max(0.0);
-        self.lags_s = self.packets * mean_lag_s;
         self.lost = (self.lost - f32::from(u8::from(lost))).max(0.0);
     }
 
@@ -99,6 +95,13 @@ impl After {
         }
         let seen = self.correlation(loss, loss, weight);
         self.less_chance(seen, loss, deviations).max(0.0)
+    }
+
+    /// Whether packets after a lost one arrive surely now and then.
+    fn is_partly(&self) -> bool {
+        let arrived = 1.0 - self.lost / self.packets.max(1.0);
+        let chance = libm::sqrtf(arrived * (1.0 - arrived).max(0.0) / self.packets.max(1.0));
+        self.packets >= ENOUGH && arrived - chance > ARRIVED_LEAST
     }
 
     /// A correlation seen, less so many standard deviations of what chance makes of independent losses.
@@ -128,6 +131,8 @@ impl After {
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Bursts {
     after_loss: [After; CLASSES],
+    /// By class but the first: the sum of the times since the loss, in seconds.
+    lags_s: [f32; CLASSES - 1],
     /// Packets sent together with a lost one, beyond the next, which arrived.
     beyond: After,
     /// When the packet heard of last was sent, ..
@@ -176,8 +181,12 @@ impl Bursts {
     /// The packet that was sent next after a lost one, this long after it, was lost or not. To be called once for each such pair, whichever of
     /// the two is heard of first: pairs that skip one which arrived would make bursts look shorter than they are.
     pub(crate) fn note_after_loss(&mut self, lag: Duration, lost: bool) {
-        if let Some(class) = class_of(lag) {
-            self.after_loss[class].note(lag, lost, MEMORY);
+        let Some(class) = class_of(lag) else {
+            return;
+        };
+        self.after_loss[class].note(lost, MEMORY);
+        if let Some(lags_s) = self.lags_s_mut(class) {
+            *lags_s = *lags_s * (1.0 - 1.0 / MEMORY) + lag.as_secs_f32();
         }
     }
 
@@ -185,7 +194,7 @@ impl Bursts {
     /// for all of a flight: each lost packet then says something of many others, while most have a next one that arrived.
     pub(crate) fn note_beyond(&mut self, lag: Duration, lost: bool) {
         if class_of(lag) == Some(0) {
-            self.beyond.note(lag, lost, MEMORY_BEYOND);
+            self.beyond.note(lost, MEMORY_BEYOND);
         }
     }
 
@@ -209,7 +218,15 @@ impl Bursts {
         // Losses of one flight are counted with each other.
         let deviations = SURE_CHANCES * libm::sqrtf(1.0 + ALIKE * loss);
         let surely = |after: &After| after.surely(loss, PRIOR, deviations);
-        let (next, beyond) = (surely(&self.after_loss[0]), surely(&self.beyond));
+        let next = surely(&self.after_loss[0]);
+        if self.beyond.packets < ENOUGH {
+            return if self.after_loss[0].is_partly() {
+                next
+            } else {
+                0.0
+            };
+        }
+        let beyond = surely(&self.beyond);
         if beyond < UNEVEN_LEAST || beyond < PARTLY * next {
             return 0.0;
         }
@@ -225,9 +242,19 @@ impl Bursts {
 
     /// The first packet of a pair that was noted, the second of which was lost or not, was not lost: it is none.
     pub(crate) fn forget_pair(&mut self, lag: Duration, lost: bool) {
-        if let Some(class) = class_of(lag) {
-            self.after_loss[class].forget(lost);
+        let Some(class) = class_of(lag) else {
+            return;
+        };
+        let before = self.after_loss[class].packets.max(1.0);
+        self.after_loss[class].forget(lost);
+        let left = self.after_loss[class].packets;
+        if let Some(lags_s) = self.lags_s_mut(class) {
+            *lags_s *= left / before;
         }
+    }
+
+    fn lags_s_mut(&mut self, class: usize) -> Option<&mut f32> {
+        self.lags_s.get_mut(class.checked_sub(1)?)
     }
 
     /// Correlation of the fates of packets with this class of time between them.
@@ -294,7 +321,7 @@ impl Bursts {
                 continue;
             }
             let correlation = self.seen_in(class, loss);
-            let lag_s = after.lags_s / after.packets;
+            let lag_s = self.lags_s[class - 1] / after.packets;
             let usual = libm::expf(-lag_s / USUAL_S);
             let told_from_none = GONE.max(usual / (1.0 + after.packets));
             let ratio = (together / correlation.max(told_from_none)).max(1.1);

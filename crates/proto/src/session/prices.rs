@@ -102,7 +102,7 @@ pub(super) fn is_lost_in_full(message: &OutgoingMessage) -> bool {
     message.course.chances.miss_reason() == MissReason::Loss && !message.course.was_held
 }
 
-/// What a stream is promised by itself where it shares its promise with others.
+/// What a stream is promised by itself where it shares its promise with others: ten times as many misses, up to half of its messages, but never fewer than it asks for.
 fn floor_target(miss_target: f32) -> f32 {
-    (10.0 * miss_target).min(0.5)
+    (10.0 * miss_target).min(0.5).max(miss_target)
 }
