@@ -73,7 +73,12 @@ impl Coordinator {
         if refill > 0 || elapsed > 1_000_000_000 {
             let refill = i64::try_from(refill).unwrap_or(i64::MAX);
             self.level = self.level.saturating_add(refill).min(burst(self.uplink));
-            self.updated = now;
+            // What is less than a byte is not forgotten: of an uplink of 125 kB a second that is asked each 10 us it would be a fifth.
+            let took = u128::from(refill.unsigned_abs()).saturating_mul(1_000_000_000);
+            let took = took
+                .div_ceil(u128::from(rate.max(1)))
+                .min(u128::from(elapsed));
+            self.updated = self.updated + Duration::from_nanos(took as u64);
         }
         self.level > 0
     }
@@ -193,6 +198,20 @@ mod tests {
             took.abs_diff(expected) < Duration::from_millis(1),
             "{took:?}"
         );
+    }
+
+    /// A regression: each question dropped what was less than a byte, a fifth of an uplink of 125 kB a second that was asked each 10 us.
+    #[test]
+    fn who_is_asked_often_forgets_no_part_of_a_byte() {
+        let mut coordinator = Coordinator::new(Uplink::BytesPerSecond(125_000));
+        let start = Instant::from_micros(5_000_000);
+        assert!(coordinator.may_send(start));
+        coordinator.on_sent(1_000_000);
+        let before = coordinator.level;
+        for step in 1..=100_000 {
+            coordinator.may_send(start + Duration::from_micros(10 * step));
+        }
+        assert_eq!(coordinator.level - before, 125_000);
     }
 
     #[test]
