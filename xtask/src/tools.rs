@@ -24,6 +24,22 @@ pub(crate) fn provide() -> StepResult {
     Ok(Done::Skipped(losses.join("; ")))
 }
 
+/// Whether Rust compiles for another system; rustup is asked for what is missing.
+pub(crate) fn has_target(target: &str) -> bool {
+    let list = Command::new("rustup")
+        .args(["target", "list", "--installed"])
+        .output();
+    let is_there = |list: &[u8]| {
+        String::from_utf8_lossy(list)
+            .lines()
+            .any(|line| line == target)
+    };
+    list.is_ok_and(|list| {
+        is_there(&list.stdout)
+            || show(Command::new("rustup").args(["target", "add", target])).is_ok()
+    })
+}
+
 /// A program that a part of the tests needs.
 struct Program {
     /// Its name, and an argument with which it ends at once.

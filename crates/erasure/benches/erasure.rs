@@ -1,6 +1,6 @@
 //! Encoding and rebuilding against `reed-solomon-erasure` and `reed-solomon-simd`.
 //!
-//! `cargo bench -p punctual-erasure`; `examples/bench_json.rs` prints the same as one JSON object.
+//! `cargo bench -p punctual-erasure --features bench-c`; `examples/bench_json.rs` prints the same as one JSON object.
 
 use criterion::{Criterion, criterion_group, criterion_main};
 

@@ -1,6 +1,6 @@
 //! Measures this crate, `reed-solomon-erasure` and `reed-solomon-simd` in one run and prints one JSON object.
 //!
-//! `cargo run --release -p punctual-erasure --example bench_json`
+//! `cargo run --release -p punctual-erasure --features bench-c --example bench_json`
 //!
 //! The contenders take turns in short batches, so that a noisy neighbour disturbs all of them alike. Times are in
 //! microseconds for one message (all repair symbols made, or all losses rebuilt); `ratio` is the contender's median
