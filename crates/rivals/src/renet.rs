@@ -196,13 +196,17 @@ impl Flow {
         }
     }
 
-    /// renet's send step.
+    /// renet's send step. What acknowledgements alone are for that nobody waits for is not sent: renet has some each time, for the acknowledgements that it got, and a step that
+    /// was to send messages again which have arrived since would send nothing else.
     fn send_packets(&mut self, now: Instant) {
+        let packets = self.connection.get_packets_to_send();
+        let holds_messages = packets.iter().any(|packet| is_of_messages(packet));
+        if !holds_messages && !self.owes_ack {
+            return;
+        }
         self.last_send = now;
         self.owes_ack = false;
-        let mut holds_messages = false;
-        for packet in self.connection.get_packets_to_send() {
-            holds_messages |= is_of_messages(&packet);
+        for packet in packets {
             let sealed = match &mut self.netcode {
                 Netcode::Server(server, id) => server.generate_payload_packet(*id, &packet),
                 Netcode::Client(client) => client.generate_payload_packet(&packet),
