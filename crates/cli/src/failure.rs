@@ -11,6 +11,8 @@ use crate::interrupt;
 pub(crate) enum Failure {
     /// The input or the flags make no sense: exit code 2. The user can mend it.
     BadInput(String),
+    /// This machine lacks something that the command needs, whatever the input: exit code 69, the EX_UNAVAILABLE of BSD's sysexits.
+    Unavailable(String),
     /// The input was fine, the work did not succeed: exit code 1.
     Failed(String),
     /// The user pressed Ctrl-C, or something sent SIGTERM: exit code 130, as shells count the first.
@@ -25,6 +27,11 @@ impl Failure {
     /// The input or the flags make no sense; `sentence` says which and what to do.
     pub(crate) fn bad_input(sentence: impl fmt::Display) -> Self {
         Self::BadInput(sentence.to_string())
+    }
+
+    /// This machine lacks something; `sentence` says what, and how to have it.
+    pub(crate) fn unavailable(sentence: impl fmt::Display) -> Self {
+        Self::Unavailable(sentence.to_string())
     }
 
     /// The work did not succeed; `sentence` says why and what to do.
@@ -47,6 +54,7 @@ pub(crate) fn exit_code(result: Result<(), Failure>) -> ExitCode {
         Ok(()) | Err(Failure::OutputClosed) => return ExitCode::SUCCESS,
         Err(Failure::Program(code)) => return ExitCode::from(code),
         Err(Failure::BadInput(sentence)) => (sentence, 2),
+        Err(Failure::Unavailable(sentence)) => (sentence, 69),
         Err(Failure::Failed(sentence)) => (sentence, 1),
         Err(Failure::Interrupted) => ("interrupted".to_owned(), interrupt::exit_code()),
     };

@@ -12,7 +12,7 @@
 //! let url = server.url("127.0.0.1").expect("it is a server"); // punctual://127.0.0.1:port#KEY
 //!
 //! let client = Endpoint::client(Config::default())?;
-//! let lobby = client.connect_blocking(&url)?;
+//! let lobby = client.connect_blocking(&url)?;                  // or .connect(&url).await
 //! let moves = lobby.open_stream(StreamConfig::new(Delivery::Reliable))?;
 //!
 //! // Within 150 ms, for 999 messages of 1,000: lost packets are made good before it is too late.
@@ -26,7 +26,7 @@
 //!     Outcome::Late { by, why, .. } => println!("late by {by:?}: {why:?}"),
 //!     other => println!("{other:?}"),
 //! }
-//! lobby.finish_blocking();
+//! lobby.finish_blocking();                                     // until all has its outcome
 //! # Ok(())
 //! # }
 //! ```

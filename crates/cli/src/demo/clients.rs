@@ -18,7 +18,7 @@ use super::tally::{Arrival, Arrivals};
 /// Time between two clients that connect: 500 take a second and a half, 8,000 handshakes a second would not fit two cores.
 pub(super) const CONNECT_EVERY: Duration = Duration::from_millis(3);
 /// Times that a client tries to connect again.
-const RETRIES_MAX: u32 = 3;
+const RETRIES_MAX: u8 = 3;
 /// Longest wait, so that signals from other threads are seen.
 const WAIT_MAX: Duration = Duration::from_millis(5);
 
@@ -37,7 +37,8 @@ struct Lane {
     driver: Driver,
     /// Which client each session is.
     clients: HashMap<SessionId, usize>,
-    retries: u32,
+    /// By client: times that it tried again.
+    retries: Vec<u8>,
     received: Received,
 }
 
@@ -71,7 +72,7 @@ impl<'a> Clients<'a> {
         let lane = |driver| Lane {
             driver,
             clients: HashMap::new(),
-            retries: 0,
+            retries: vec![0; relay.len()],
             received: Received {
                 arrivals: Arrivals::new(settings),
                 kernel_drops: 0,
@@ -142,7 +143,7 @@ impl<'a> Clients<'a> {
         let lane = &mut self.lanes[index];
         let turn = lane.driver.turn()?;
         let counts = &self.board.lanes[index];
-        let mut again = None;
+        let mut again = Vec::new();
         while let Some((session, event)) = lane.driver.endpoint_mut().poll_event() {
             match event {
                 Event::Message { data, .. } => {
@@ -159,23 +160,25 @@ impl<'a> Clients<'a> {
                 }
                 Event::Connected { .. } => add32(&counts.connected),
                 Event::Closed { why } => {
-                    let client = lane.clients.remove(&session);
-                    if matches!(why, CloseReason::HandshakeTimeout) && lane.retries < RETRIES_MAX {
-                        lane.retries += 1;
-                        again = client;
+                    if let Some(client) = lane.clients.remove(&session)
+                        && matches!(why, CloseReason::HandshakeTimeout)
+                        && lane.retries[client] < RETRIES_MAX
+                    {
+                        lane.retries[client] += 1;
+                        again.push(client);
                     }
                 }
                 _ => {}
             }
         }
         let wait = wait(&lane.driver, turn);
-        match again {
-            Some(client) => {
-                self.connect(index, client);
-                Ok(Duration::ZERO)
-            }
-            None => Ok(wait),
+        if again.is_empty() {
+            return Ok(wait);
         }
+        for client in again {
+            self.connect(index, client);
+        }
+        Ok(Duration::ZERO)
     }
 
     fn finish(self) -> Vec<Received> {

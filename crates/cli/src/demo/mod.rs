@@ -170,7 +170,7 @@ fn conclude(
         let (summary, latencies) =
             received
                 .arrivals
-                .summary(kind, &sent.of_client, &sent.totals, settings.seed);
+                .summary(kind, &sent.of_cluster, &sent.totals, settings.seed);
         figures.latency.push(Series {
             name: summary.policy.clone(),
             points: latencies.curve(),

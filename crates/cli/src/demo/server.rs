@@ -23,8 +23,8 @@ const WAIT_MAX: Duration = Duration::from_millis(5);
 /// What a policy's endpoint did.
 #[derive(Debug)]
 pub(super) struct Sent {
-    /// Messages accepted, by client.
-    pub(super) of_client: Vec<u32>,
+    /// Messages that were to be sent, by cluster ([`Settings::turns`]).
+    pub(super) of_cluster: Vec<u32>,
     /// Messages that the endpoint did not accept.
     pub(super) refused: u64,
     /// Sessions that ended while messages were sent, and why the last of them did.
@@ -53,7 +53,7 @@ struct Lane {
     driver: Driver,
     /// By client.
     sessions: Vec<Option<SessionId>>,
-    of_client: Vec<u32>,
+    of_cluster: Vec<u32>,
     refused: u64,
     closed: u64,
     why_closed: Option<CloseReason>,
@@ -93,7 +93,7 @@ impl<'a> Server<'a> {
         let lane = |driver| Lane {
             driver,
             sessions: vec![None; clients],
-            of_client: vec![0; clients],
+            of_cluster: vec![0; settings.turns().count()],
             refused: 0,
             closed: 0,
             why_closed: None,
@@ -176,6 +176,7 @@ impl<'a> Server<'a> {
         if !self.takes_part[client] {
             return;
         }
+        let cluster = self.settings.turns().cluster_of(self.number);
         for turn in 0..self.lanes.len() {
             let index = (self.number as usize + turn) % self.lanes.len();
             let lane = &mut self.lanes[index];
@@ -192,7 +193,7 @@ impl<'a> Server<'a> {
                 )
             });
             // What is refused is late as well.
-            lane.of_client[client] += 1;
+            lane.of_cluster[cluster] += 1;
             match sent {
                 Some(Ok(_)) => add(&self.board.lanes[index].sent),
                 Some(Err(_)) | None => lane.refused += 1,
@@ -250,7 +251,7 @@ impl<'a> Server<'a> {
             }
             lane.driver.send()?;
             lanes.push(Sent {
-                of_client: std::mem::take(&mut lane.of_client),
+                of_cluster: std::mem::take(&mut lane.of_cluster),
                 refused: lane.refused,
                 closed: lane.closed,
                 why_closed: lane.why_closed.take(),

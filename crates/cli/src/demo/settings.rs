@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use punctual_lab::channel::PathSpec;
 use punctual_lab::profile::Profile;
+use punctual_lab::stats::Turns;
 use punctual_lab::trace::{PathOptions, Trace};
 use punctual_lab::world::Forward;
 use punctual_policy::PolicyKind;
@@ -78,6 +79,11 @@ impl Settings {
     /// Messages that each policy is to send.
     pub(super) fn messages(&self) -> u64 {
         u64::from(self.clients) * u64::from(self.seconds)
+    }
+
+    /// Which of them can be taken as independent.
+    pub(super) fn turns(&self) -> Turns {
+        Turns::new(self.clients as usize, self.messages())
     }
 
     /// When a message is due, in nanoseconds after the first: clients take turns, evenly spread over the interval.

@@ -1,7 +1,7 @@
 //! Who arrived when, and what it cost: from counts to a summary. Everything counts from the first message; nothing is left out as
 //! warm-up.
 
-use punctual_lab::stats::{Cluster, Latencies, Summary, share_interval};
+use punctual_lab::stats::{Cluster, Latencies, Summary, Turns, share_interval};
 use punctual_policy::PolicyKind;
 use punctual_proto::SessionStats;
 
@@ -16,8 +16,10 @@ pub(super) struct Arrivals {
     messages: u64,
     /// A bit a message.
     arrived: Vec<u64>,
-    late_of_client: Vec<u32>,
-    arrived_of_client: Vec<u32>,
+    /// What can be taken as independent, and of each cluster of it:
+    turns: Turns,
+    late_of: Vec<u32>,
+    arrived_of: Vec<u32>,
     latencies: Latencies,
     /// Messages that came more than once, or damaged: a broken promise.
     wrong: u64,
@@ -34,14 +36,15 @@ pub(super) enum Arrival {
 
 impl Arrivals {
     pub(super) fn new(settings: &Settings) -> Self {
-        let clients = settings.clients as usize;
+        let turns = settings.turns();
         Self {
             deadline_nanos: settings.deadline.as_nanos() as u64,
             message_bytes: settings.message_bytes,
             messages: settings.messages(),
             arrived: vec![0; settings.messages().div_ceil(64) as usize],
-            late_of_client: vec![0; clients],
-            arrived_of_client: vec![0; clients],
+            turns,
+            late_of: vec![0; turns.count()],
+            arrived_of: vec![0; turns.count()],
             latencies: Latencies::default(),
             wrong: 0,
         }
@@ -61,12 +64,12 @@ impl Arrivals {
             self.wrong += 1;
             return Arrival::Wrong;
         };
-        let client = (number % self.late_of_client.len() as u64) as usize;
+        let cluster = self.turns.cluster_of(number);
         let latency_nanos = now_nanos.saturating_sub(sent_nanos);
-        self.arrived_of_client[client] += 1;
+        self.arrived_of[cluster] += 1;
         self.latencies.record(latency_nanos.div_ceil(1000));
         if latency_nanos > self.deadline_nanos {
-            self.late_of_client[client] += 1;
+            self.late_of[cluster] += 1;
             Arrival::Late
         } else {
             Arrival::OnTime
@@ -78,23 +81,23 @@ impl Arrivals {
         self.wrong
     }
 
-    /// The summary of a run in which `sent_of_client` messages were sent to each client.
+    /// The summary of a run in which `sent_of` messages of each cluster were sent.
     pub(super) fn summary(
         mut self,
         kind: PolicyKind,
-        sent_of_client: &[u32],
+        sent_of: &[u32],
         totals: &Totals,
         seed: u64,
     ) -> (Summary, Latencies) {
-        let sent: u64 = sent_of_client.iter().map(|&sent| u64::from(sent)).sum();
-        let arrived: u64 = self.arrived_of_client.iter().map(|&n| u64::from(n)).sum();
+        let sent: u64 = sent_of.iter().map(|&sent| u64::from(sent)).sum();
+        let arrived: u64 = self.arrived_of.iter().map(|&n| u64::from(n)).sum();
         let lost = sent.saturating_sub(arrived);
         for _ in 0..lost {
             self.latencies.record_lost();
         }
-        let clusters: Vec<Cluster> = sent_of_client
+        let clusters: Vec<Cluster> = sent_of
             .iter()
-            .zip(self.late_of_client.iter().zip(&self.arrived_of_client))
+            .zip(self.late_of.iter().zip(&self.arrived_of))
             .map(|(&sent, (&late, &arrived))| Cluster {
                 hits: u64::from(late) + u64::from(sent.saturating_sub(arrived)),
                 of: u64::from(sent),
@@ -211,7 +214,7 @@ mod tests {
         );
         assert_eq!(arrivals.wrong(), 3);
         let (summary, latencies) =
-            arrivals.summary(PolicyKind::Exact, &[2, 1], &Totals::default(), 1);
+            arrivals.summary(PolicyKind::Exact, &[1, 1, 1, 0], &Totals::default(), 1);
         assert_eq!((summary.messages, summary.lost_messages), (3, 1));
         assert!((summary.late_share - 2.0 / 3.0).abs() < 1e-12);
         assert_eq!(

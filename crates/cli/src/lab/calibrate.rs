@@ -30,7 +30,7 @@ pub(crate) struct Args {
 
 /// Runs the command.
 pub(crate) fn run(args: &Args) -> Result<(), Failure> {
-    emulator::acquire_privilege().map_err(Failure::bad_input)?;
+    emulator::acquire_privilege().map_err(emulator_failed)?;
     interrupt::watch();
     let effort = match args.quick {
         true => Effort::Quick,

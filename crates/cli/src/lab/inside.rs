@@ -135,7 +135,7 @@ fn play(place: &Place, mut command: Command, program: &str) -> Result<(), Failur
     let network = place.network()?;
     let paths = place.paths(&network)?;
     let first_path = paths[0].clone();
-    emulator::acquire_privilege().map_err(Failure::bad_input)?;
+    emulator::acquire_privilege().map_err(emulator_failed)?;
     let emulator = place.start(&network, paths)?;
     if place.json {
         let stderr = io::stderr().as_fd().try_clone_to_owned();
@@ -242,7 +242,9 @@ pub(super) fn drop_log(path: Option<&Path>) -> Result<Option<DropLog>, Failure> 
 
 /// The sentence and exit code for an emulator's error.
 pub(super) fn emulator_failed(error: EmulatorError) -> Failure {
-    if error.is_bad_input() {
+    if error.is_unavailable() {
+        Failure::unavailable(error)
+    } else if error.is_bad_input() {
         Failure::bad_input(error)
     } else {
         Failure::failed(error)
@@ -250,7 +252,7 @@ pub(super) fn emulator_failed(error: EmulatorError) -> Failure {
 }
 
 fn no_container(error: &io::Error) -> Failure {
-    Failure::bad_input(format_args!(
+    Failure::unavailable(format_args!(
         "programs are run with setpriv and unshare, which could not be started ({error}): install the package util-linux"
     ))
 }

@@ -8,7 +8,9 @@ use super::ArmRun;
 use crate::arm::{NEVER, Played, SOURCE_SYMBOLS, SYMBOLS_SENT};
 use crate::chance::{Chance, Purpose};
 use crate::emulator::PathCounts;
-use crate::stats::{Cluster, Interval, Latencies, LatencyMs, share_interval, wilson};
+use crate::stats::{
+    Cluster, Interval, Latencies, LatencyMs, design_effect, quantile_ranks, share_interval, wilson,
+};
 
 /// Draws of the bootstrap: the ends of a 95 % interval within a percent of probability.
 const ROUNDS: u64 = 1000;
@@ -112,6 +114,12 @@ impl ArmFigures {
             cpu_us_per_message: per_message(played.cpu.as_secs_f64() * 1e6),
             spoilt_packets: run.spoilt_packets,
         }
+    }
+
+    /// What made its messages late that no network did, a sentence each.
+    pub fn remarks(&self) -> Vec<String> {
+        let (refused, unconnected) = (self.messages_refused, self.flows_unconnected);
+        super::remarks(&self.arm, refused, unconnected, self.spoilt_packets)
     }
 }
 
@@ -230,6 +238,19 @@ fn independent(latencies_us: &[Vec<u32>], shares_link: bool) -> Cow<'_, [Vec<u32
     Cow::Owned(stretches)
 }
 
+/// Whether messages are worth so many independent ones that the quantile is surely below their greatest.
+fn is_bounded(latencies_us: &[Vec<u32>], share: f64) -> bool {
+    let mut sorted: Vec<u32> = latencies_us.iter().flatten().copied().collect();
+    let rank = ((share * sorted.len() as f64).ceil() as usize).clamp(1, sorted.len().max(1));
+    if sorted.is_empty() {
+        return false;
+    }
+    let quantile = *sorted.select_nth_unstable(rank - 1).1;
+    let effect = design_effect(&clusters(latencies_us, quantile));
+    let worth = sorted.len() as f64 / effect;
+    quantile_ranks(share, worth as u64).1.is_some()
+}
+
 /// By group: messages within the deadline.
 fn clusters(latencies_us: &[Vec<u32>], deadline_us: u32) -> Vec<Cluster> {
     let flow = |latencies: &Vec<u32>| Cluster {
@@ -249,10 +270,10 @@ fn total(paths: &[PathCounts]) -> PathCounts {
 }
 
 /// 95 % interval of a quantile in milliseconds, of latencies in microseconds by flow, by resampling flows; None when it cannot be
-/// bounded: a single flow, or a draw in which so many messages never arrive.
+/// bounded: fewer than [`FLOWS_MIN`] flows, messages worth so few independent ones that the quantile may be beyond the greatest seen, or a draw in which so many never arrive.
 pub fn quantile_interval(latencies_us: &[Vec<u32>], share: f64) -> Option<Interval> {
     let flows = latencies_us.len();
-    if flows < 2 {
+    if flows < FLOWS_MIN || !is_bounded(latencies_us, share) {
         return None;
     }
     // Only values above this can be the quantile of a draw: the others need not be sorted again and again.

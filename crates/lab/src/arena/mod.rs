@@ -15,7 +15,9 @@ use std::time::Duration;
 pub use figures::{ArmFigures, Difference, FLOWS_MIN, on_time_difference, quantile_interval};
 pub use kernel::KernelCounts;
 
-use crate::arm::{Arm, ArmError, Contest, Entry, Phase, Played, Sender, Workload, play};
+use crate::arm::{
+    Arm, ArmError, Contest, Entry, Phase, Played, Sender, Shortcomings, Workload, play,
+};
 use crate::channel::PathSpec;
 use crate::emulator::{
     Cable, Emulator, EmulatorError, EmulatorOptions, Namespace, PathCounts, Report, Site, Timing,
@@ -65,6 +67,40 @@ pub struct ArmRun<P = Played> {
     pub spoilt_packets: u64,
     /// The packets of its TCP, when they were to be kept, connecting among them. Times are since the network began.
     pub packets: Vec<Packet>,
+}
+
+impl<P: Shortcomings> ArmRun<P> {
+    /// What made its messages late that no network did, a sentence each.
+    pub fn remarks(&self) -> Vec<String> {
+        let played = &self.played;
+        remarks(
+            &self.name,
+            played.refused(),
+            played.unconnected(),
+            self.spoilt_packets,
+        )
+    }
+}
+
+/// What made an arm's messages late that no network did, a sentence each: messages refused, flows without a connection, packets spoilt.
+fn remarks(arm: &str, refused: u64, unconnected: u32, spoilt: u64) -> Vec<String> {
+    let mut said = Vec::new();
+    if refused > 0 {
+        said.push(format!(
+            "{arm} did not take {refused} messages, which count as late"
+        ));
+    }
+    if unconnected > 0 {
+        said.push(format!(
+            "{arm} had not connected {unconnected} of its clients when messages began"
+        ));
+    }
+    if spoilt > 0 {
+        said.push(format!(
+            "this machine, and not the network, dropped {spoilt} packets of {arm}"
+        ));
+    }
+    said
 }
 
 /// How all did.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Due, Exchange, Sender, Task, Workload};
+use super::{Due, Exchange, Sender, Shortcomings, Task, Workload};
 use crate::chance::{Chance, Purpose};
 
 /// What is played.
@@ -39,6 +39,16 @@ pub struct Played {
     pub lateness_max: Duration,
     /// What the sender's side and the receiver's side say of themselves.
     pub counters: [Vec<(&'static str, f64)>; 2],
+}
+
+impl Shortcomings for Played {
+    fn refused(&self) -> u64 {
+        self.refused
+    }
+
+    fn unconnected(&self) -> u32 {
+        self.unconnected
+    }
 }
 
 impl Contest {

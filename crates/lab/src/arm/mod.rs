@@ -41,7 +41,7 @@ pub use stamp::{MESSAGE_MIN, NEVER};
 #[cfg(unix)]
 pub use tcp::Tcp;
 #[cfg(unix)]
-pub use workload::{Due, Exchange, Planned, Script, Way, Workload};
+pub use workload::{Due, Exchange, Planned, Script, Shortcomings, Way, Workload};
 
 /// A transport with its settings.
 pub trait Arm: Send + Sync {

@@ -338,7 +338,10 @@ impl<W: Workload> Player<'_, W> {
             half.lateness_max = half.lateness_max.max(now - at);
             let sent_ns = now.duration_since(self.board.base).as_nanos() as u64;
             let message = pen.write(&due, sent_ns);
-            half.refused += u64::from(side.send(due.flow, message).is_err());
+            if side.send(due.flow, message).is_err() {
+                half.refused += 1;
+                continue;
+            }
             let sent_us = micros(now.duration_since(begin).as_nanos() as u64);
             half.sent_us[due.flow as usize][due.number as usize] = sent_us;
         }

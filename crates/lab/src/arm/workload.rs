@@ -8,7 +8,7 @@ use super::{Sender, Task};
 /// Messages with their instants, the same for every arm.
 pub trait Workload: Sync {
     /// What is made of the log of a run.
-    type Played;
+    type Played: Shortcomings;
 
     /// What arms may tune themselves to. Its sender is the side whose messages matter most.
     fn task(&self) -> &Task;
@@ -35,6 +35,15 @@ pub trait Workload: Sync {
 
     /// Makes something of the log.
     fn played(&self, exchange: Exchange) -> Self::Played;
+}
+
+/// What made messages late that no network did.
+pub trait Shortcomings {
+    /// Messages that the arm did not take.
+    fn refused(&self) -> u64;
+
+    /// Flows that had no connection when the messages began.
+    fn unconnected(&self) -> u32;
 }
 
 /// A message that is to be sent.
@@ -72,7 +81,7 @@ pub struct Exchange {
 #[derive(Debug, Clone, Default)]
 pub struct Way {
     /// By flow, then by message: microseconds from the beginning to the call of [`Side::send`](super::Side::send);
-    /// [`NEVER`] for what was not sent.
+    /// [`NEVER`] for what was not sent, or not taken.
     pub sent_us: Vec<Vec<u32>>,
     /// By flow, then by message: microseconds from sending to arrival, [`NEVER`] for what did not arrive.
     pub latencies_us: Vec<Vec<u32>>,
@@ -82,6 +91,16 @@ pub struct Way {
     pub duplicates: u64,
     /// Messages that were not as they were sent.
     pub corrupt: u64,
+}
+
+impl Shortcomings for Exchange {
+    fn refused(&self) -> u64 {
+        self.ways.iter().map(|way| way.refused).sum()
+    }
+
+    fn unconnected(&self) -> u32 {
+        self.unconnected
+    }
 }
 
 impl Way {

@@ -16,7 +16,7 @@ pub use thin_streams::ThinStreamGame;
 
 use crate::report::Unit;
 use crate::reproduce::Row;
-use crate::stats::{Interval, bootstrap};
+use crate::stats::{Cluster, Interval, bootstrap, share_interval};
 
 /// Draws of the bootstrap.
 const ROUNDS: u32 = 1000;
@@ -56,6 +56,19 @@ fn mean(groups: &[Sum]) -> Here {
         if of == 0.0 { 0.0 } else { sum / of }
     });
     (sum / of, interval)
+}
+
+/// The mean of what counts or not, which is a share, and its interval: where none of 22 connections has something, it is none of none wide.
+fn share(groups: &[Sum]) -> Here {
+    let clusters: Vec<_> = groups
+        .iter()
+        .map(|&(hits, of)| Cluster {
+            hits: hits as u64,
+            of: of as u64,
+        })
+        .collect();
+    let (share, interval) = mean(groups);
+    (share, interval.map(|_| share_interval(&clusters, 5)))
 }
 
 /// A group of values.

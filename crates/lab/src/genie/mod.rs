@@ -27,7 +27,7 @@ pub(crate) use message::{Genie, Limit, Parcel};
 use serde::{Deserialize, Serialize};
 
 use crate::channel::{Direction, PathSpec};
-use crate::stats::{Cluster, Interval, share_interval};
+use crate::stats::{Cluster, Interval, Turns, share_interval};
 use crate::world::Moment;
 
 /// The limits. In JSON their names begin with `floor_`.
@@ -95,7 +95,7 @@ impl Task {
 }
 
 /// The limits for messages that travel in this direction of the flows' paths, which `seed` makes of `networks`: path `i` of network
-/// `i` modulo their number, so a single one is every path's. Intervals are by resampling whole flows. A million messages take about a second.
+/// `i` modulo their number, so a single one is every path's. Intervals are by resampling whole flows, or stretches of few. A million messages take about a second.
 ///
 /// # Panics
 /// Without a network, and if [`PathSpec::check`] refuses one: check what comes from users first.
@@ -106,19 +106,20 @@ pub fn floors(
     flows: &[Flow],
     task: &Task,
 ) -> Floors {
-    let (mut late, mut lost) = (Vec::new(), Vec::new());
+    let turns = Turns::new(flows.len(), task.messages);
+    let mut late = vec![Cluster::default(); turns.count()];
+    let mut lost = late.clone();
     let parcel = task.parcel();
     for (turn, flow) in flows.iter().enumerate() {
-        let (mut late_here, mut lost_here) = (Cluster::default(), Cluster::default());
         let mut genie = genie_of(networks, direction, seed, flow.path);
-        for at_ns in instants(flows, turn, task) {
+        for (round, at_ns) in (0..).zip(instants(flows, turn, task)) {
+            let cluster = turns.cluster_of(round * flows.len() as u64 + turn as u64);
+            let (late_here, lost_here) = (&mut late[cluster], &mut lost[cluster]);
             late_here.of += 1;
             late_here.hits += u64::from(!genie.is_on_time(at_ns, task.deadline, parcel));
             lost_here.of += parcel.symbols as u64;
             lost_here.hits += genie.first_lost(at_ns, parcel.symbols);
         }
-        late.push(late_here);
-        lost.push(lost_here);
     }
     Floors::of(&late, &lost, seed)
 }

@@ -76,7 +76,7 @@ impl Survey {
             / self.clients.len().max(1) as f64
     }
 
-    /// (value, share of clients above it) with as many points as a plot shows.
+    /// (value, share of clients up to it) with as many points as a plot shows.
     pub fn curve(&self, of: impl Fn(&Surveyed) -> f64) -> Vec<(f64, f64)> {
         const POINTS: u32 = 200;
         let mut values: Vec<f64> = self.clients.iter().map(of).collect();

@@ -48,6 +48,7 @@ fn play(profile: Profile, packets: u64) -> (Vec<f64>, [f64; 2]) {
 #[test]
 fn profiles_are_as_they_say() {
     for (profile, rtt_mean, loss) in [
+        (Profile::BusyHour, 130.0, [0.03, 0.03]),
         (Profile::BurstyWifi, 60.6, [0.02, 0.02]),
         (Profile::Lte, 49.2, [0.006, 0.006]),
         // 0.5 s of each 15 s in 95 % of them, and 0.1 %.

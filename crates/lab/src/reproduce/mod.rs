@@ -103,11 +103,16 @@ impl Row {
         }
     }
 
-    /// Something that the paper says in words: `what` repeats them.
+    /// Something that the paper says in words: `what` repeats them. Infinite is what never came; what is no number, of which both never came, is not compared.
     pub fn said(what: impl Into<String>, unit: Unit, here: f64, agrees: bool) -> Self {
+        let verdict = if here.is_nan() {
+            Verdict::NotCompared
+        } else {
+            Verdict::of(agrees)
+        };
         Self {
-            verdict: Verdict::of(agrees),
-            ..Self::shown(what, unit, None, Some(here))
+            verdict,
+            ..Self::shown(what, unit, None, Some(here).filter(|here| here.is_finite()))
         }
     }
 

@@ -6,7 +6,8 @@ use super::FairnessMeasure;
 use super::tally::{Fate, Message, Reason, StreamTally};
 use crate::genie::Floors;
 use crate::stats::{
-    Cluster, Interval, Latencies, LatencyMs, design_effect, quantile_ranks, share_interval,
+    CLUSTERS_MIN, Cluster, Interval, Latencies, LatencyMs, design_effect, quantile_ranks,
+    share_interval,
 };
 
 /// How one stream did, over all sessions and seeds.
@@ -181,8 +182,6 @@ pub struct Within {
     pub share_95: Interval,
 }
 
-/// Fewer clusters than this say nothing about how they differ: then flows are cut into stretches.
-const CLUSTERS_MIN: usize = 20;
 /// More than this make resampling slow and nothing better: then flows are taken together.
 const CLUSTERS_MAX: usize = 1000;
 

@@ -187,7 +187,7 @@ impl<'a> Run<'a> {
         let per_session = self.options.interval.as_nanos() as u64;
         let send_options = self.options.send_options();
         let sessions = self.sessions.len() as u64;
-        self.tally.begin(sessions);
+        self.tally.begin(sessions, self.options.messages);
         for number in 0..self.options.messages {
             // Sessions take turns, evenly spread over the interval.
             let (round, turn) = (number / sessions, number % sessions);

@@ -6,7 +6,7 @@ use punctual_proto::{MessageId, Outcome, SessionId, SessionStats};
 use super::fates::{Fates, MessageFate};
 use super::{Limits, SimulateOptions};
 use crate::genie::Floors;
-use crate::stats::{Cluster, Latencies, Summary, share_interval};
+use crate::stats::{Cluster, Latencies, Summary, Turns, share_interval};
 use crate::world::Moment;
 
 /// Bytes of a message that say which it is and when it left.
@@ -51,7 +51,9 @@ pub(super) struct Tally {
     arrived_count: u64,
     /// Messages that arrived more than once: a broken promise.
     twice: u64,
-    /// By session: what it sent, and what of it was in time.
+    /// What can be taken as independent.
+    turns: Turns,
+    /// By cluster of those: what was sent, and what of it was in time.
     sent_in_time: Vec<(u64, u64)>,
     latencies: Latencies,
     fates: Option<Fates>,
@@ -61,6 +63,7 @@ impl Tally {
     pub(super) fn new(options: &SimulateOptions) -> Self {
         Self {
             sessions: 0,
+            turns: Turns::new(0, 0),
             deadline_us: options.deadline.as_micros() as u64,
             sent: 0,
             arrived: vec![0; options.messages.div_ceil(64) as usize],
@@ -73,9 +76,10 @@ impl Tally {
     }
 
     /// So many sessions take turns.
-    pub(super) fn begin(&mut self, sessions: u64) {
+    pub(super) fn begin(&mut self, sessions: u64, messages: u64) {
         self.sessions = sessions;
-        self.sent_in_time = vec![(0, 0); sessions as usize];
+        self.turns = Turns::new(sessions as usize, messages);
+        self.sent_in_time = vec![(0, 0); self.turns.count()];
     }
 
     /// `message` is None when it was refused; `lost` counts what its path has lost so far.
@@ -86,8 +90,8 @@ impl Tally {
         message: Option<MessageId>,
         lost: u64,
     ) {
-        let of_session = &mut self.sent_in_time[(number % self.sessions) as usize];
-        of_session.0 += u64::from(message.is_some());
+        let cluster = &mut self.sent_in_time[self.turns.cluster_of(number)];
+        cluster.0 += u64::from(message.is_some());
         self.sent += u64::from(message.is_some());
         if let Some(fates) = &mut self.fates {
             match message {
@@ -136,7 +140,7 @@ impl Tally {
             }
             return;
         }
-        self.sent_in_time[(number % self.sessions) as usize].1 += 1;
+        self.sent_in_time[self.turns.cluster_of(number)].1 += 1;
         if let Some(fates) = &mut self.fates {
             fates.on_arrival_in_time(number);
         }

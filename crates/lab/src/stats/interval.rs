@@ -54,6 +54,42 @@ pub struct Cluster {
     pub of: u64,
 }
 
+/// Fewer clusters than this say nothing about how they differ: then paths are cut into stretches of time.
+pub const CLUSTERS_MIN: usize = 20;
+
+/// Clusters of messages that paths take turns to send: those of each path, or, where there are few paths, of stretches of its time.
+#[derive(Debug, Clone, Copy)]
+pub struct Turns {
+    paths: u64,
+    rounds: u64,
+    stretches: u64,
+}
+
+impl Turns {
+    /// So many messages over so many paths (one if none).
+    pub fn new(paths: usize, messages: u64) -> Self {
+        let paths = paths.max(1) as u64;
+        let rounds = messages.div_ceil(paths).max(1);
+        Self {
+            paths,
+            rounds,
+            stretches: (CLUSTERS_MIN as u64).div_ceil(paths).min(rounds),
+        }
+    }
+
+    /// Clusters.
+    pub const fn count(&self) -> usize {
+        (self.paths * self.stretches) as usize
+    }
+
+    /// Which one message `number` is of, counted from 0; those beyond the last are of a path's last.
+    pub fn cluster_of(&self, number: u64) -> usize {
+        let (round, path) = (number / self.paths, number % self.paths);
+        let stretch = u128::from(round) * u128::from(self.stretches) / u128::from(self.rounds);
+        (path * self.stretches) as usize + (stretch as u64).min(self.stretches - 1) as usize
+    }
+}
+
 /// Wilson's 95 % interval of a share, for independent events. (0, 1) when there were none.
 pub fn wilson(hits: u64, of: u64) -> Interval {
     if of == 0 {

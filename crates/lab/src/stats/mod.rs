@@ -13,7 +13,9 @@ mod summary;
 mod tests;
 
 pub use fairness::jain;
-pub use interval::{Cluster, Interval, blocks, bootstrap, resample, share_interval, wilson};
+pub use interval::{
+    CLUSTERS_MIN, Cluster, Interval, Turns, blocks, bootstrap, resample, share_interval, wilson,
+};
 pub use latency::Latencies;
 pub use quantile::{design_effect, quantile_ranks};
 pub use summary::{LatencyMs, Report, Summary};

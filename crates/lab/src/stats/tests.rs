@@ -188,3 +188,26 @@ fn summaries_have_exactly_the_documented_fields() {
     );
     assert_eq!(serde_json::from_str::<Summary>(&text).unwrap(), summary);
 }
+
+/// A regression: messages of one path, whose misses come in runs, had the interval of independent ones.
+#[test]
+fn few_paths_are_cut_into_stretches() {
+    for (paths, messages, clusters) in [
+        (1, 1000, 20),
+        (3, 1000, 21),
+        (20, 1000, 20),
+        (500, 1000, 500),
+        (1, 7, 7),
+        (0, 0, 1),
+    ] {
+        let turns = Turns::new(paths, messages);
+        assert_eq!(turns.count(), clusters, "{paths} {messages}");
+        let mut sizes = vec![0; turns.count()];
+        for number in 0..messages {
+            sizes[turns.cluster_of(number)] += 1;
+        }
+        let spread = sizes.iter().max().unwrap() - sizes.iter().min().unwrap();
+        assert!(spread <= 2, "{paths} {messages}: {sizes:?}");
+        assert!(turns.cluster_of(u64::MAX) < turns.count());
+    }
+}

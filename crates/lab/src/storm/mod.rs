@@ -298,7 +298,6 @@ impl<'a> Storm<'a> {
         self.world.change_address(self.pairs[pair].client);
     }
 
-    /// A replay, a forgery or noise, from an address that was in use or one that never was.
     /// All paths become narrower or wider, for good unless it comes again.
     fn change_width(&mut self) {
         let mtu = match self.choices.below(3) {
@@ -309,6 +308,7 @@ impl<'a> Storm<'a> {
         self.world.set_mtu(mtu);
     }
 
+    /// A replay, a forgery or noise, from an address that was in use or one that never was.
     fn inject(&mut self) {
         let mut datagram = match self.choices.below(3) {
             0 => {

@@ -12,8 +12,6 @@ pub struct Delivery {
     pub arrived_ns: u64,
     /// When everything before it had arrived too: TCP hands it on then.
     pub readable_ns: u64,
-    /// Whether the packet that it was first sent in did not arrive.
-    pub is_lost: bool,
 }
 
 impl Delivery {
@@ -56,23 +54,17 @@ pub fn deliveries(connection: &Connection, from: Sender, segments: &[Segment]) -
             arrived_ns.get_or_insert(packet.at_ns);
         }
     }
-    let pairs = || segments.iter().zip(&arrived_ns);
-    let transits = pairs().filter_map(|(segment, &arrived)| arrived?.checked_sub(segment.sent_ns));
-    let transit_min_ns = transits.min().unwrap_or(0);
     let mut readable_ns = 0;
     let mut deliveries = Vec::new();
-    for (segment, arrived) in pairs() {
+    for (segment, arrived) in segments.iter().zip(&arrived_ns) {
         let &Some(arrived_ns) = arrived else {
             break;
         };
         readable_ns = readable_ns.max(arrived_ns);
-        // Before that, a copy cannot be there.
-        let copy_ns = segment.sent_again_ns.map(|sent| sent + transit_min_ns);
         deliveries.push(Delivery {
             sent_ns: segment.sent_ns,
             arrived_ns,
             readable_ns,
-            is_lost: copy_ns.is_some_and(|copy| arrived_ns >= copy),
         });
     }
     deliveries

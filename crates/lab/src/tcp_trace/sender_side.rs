@@ -26,8 +26,6 @@ pub struct Segment {
     pub end: u64,
     /// When it was first sent, in nanoseconds since the network began.
     pub sent_ns: u64,
-    /// When it was first sent again.
-    pub sent_again_ns: Option<u64>,
     /// When it was last sent.
     last_sent_ns: u64,
     /// How often it was sent again.
@@ -157,7 +155,6 @@ impl Walk {
                 start: self.sent,
                 end,
                 sent_ns: now,
-                sent_again_ns: None,
                 last_sent_ns: now,
                 copies: 0,
                 acknowledged_ns: None,
@@ -202,7 +199,6 @@ impl Walk {
         for segment in &mut self.side.segments[first..after] {
             segment.copies += 1;
             segment.last_sent_ns = now;
-            segment.sent_again_ns.get_or_insert(now);
         }
     }
 

@@ -79,7 +79,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     }
     let first = args.seed.unwrap_or(scenario.seed);
     let seeds = scenario::seeds(first, args.seeds)?;
-    let privilege = emulator::acquire_privilege().map_err(Failure::bad_input)?;
+    let privilege = emulator::acquire_privilege().map_err(emulator_failed)?;
     let mut notes = args.notes()?;
     interrupt::watch();
     if scenario.streams.is_empty() {

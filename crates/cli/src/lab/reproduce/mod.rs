@@ -8,6 +8,7 @@ mod pangolin;
 mod show;
 mod stage;
 
+use std::cell::RefCell;
 use std::path::PathBuf;
 
 use punctual_lab::emulator;
@@ -16,6 +17,7 @@ use serde_json::{Value, json};
 
 use self::show::Reproductions;
 use self::stage::Stage;
+use super::inside::emulator_failed;
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::output::{self, OutputFile};
@@ -96,7 +98,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         .filter(|one| one.names().iter().any(|name| wanted.contains(name)))
         .collect();
     if chosen.iter().any(|one| one.has_network()) {
-        emulator::acquire_privilege().map_err(Failure::bad_input)?;
+        emulator::acquire_privilege().map_err(emulator_failed)?;
     }
     let page = OutputFile::page_if(args.report.as_ref())?;
     interrupt::watch();
@@ -104,6 +106,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         is_quick: args.quick,
         seed: args.seed,
         json: args.json,
+        remarks: RefCell::default(),
     };
     let mut reproductions = Reproductions::new(args.quick, args.seed);
     let mut ended = Ok(());
@@ -116,8 +119,13 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
                 break;
             }
         };
+        let remarks = stage.remarks.take();
         let results: Vec<_> = results
             .filter(|result| wanted.contains(&result.name))
+            .map(|mut result| {
+                result.remarks.extend_from_slice(&remarks);
+                result
+            })
             .collect();
         if !args.json {
             output::print(&show::text(&results))?;

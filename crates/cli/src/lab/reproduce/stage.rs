@@ -1,8 +1,9 @@
 //! Where reproductions play, and at which size.
 
+use std::cell::RefCell;
 use std::time::Duration;
 
-use punctual_lab::arena::{Arena, ArenaRun};
+use punctual_lab::arena::{Arena, ArenaRun, ArmRun};
 use punctual_lab::arm::{Arm, Contest, Sender, Task, Workload};
 use punctual_lab::channel::PathSpec;
 
@@ -14,6 +15,8 @@ pub(super) struct Stage {
     pub(super) is_quick: bool,
     pub(super) seed: u64,
     pub(super) json: bool,
+    /// What made messages of the plays so far late that no network did.
+    pub(super) remarks: RefCell<Vec<String>>,
 }
 
 /// Messages of the Pangolin paper: "2KB messages at one second intervals".
@@ -73,7 +76,12 @@ impl Stage {
         let mut run = scorecard::watched(arena, arms, what, self.json)?;
         match run.failures.pop() {
             Some(error) => Err(arms::failed(&error)),
-            None => Ok(run),
+            None => {
+                let remarks = run.arms.iter().flat_map(ArmRun::remarks);
+                let remarks = remarks.map(|remark| format!("{what}: {remark}"));
+                self.remarks.borrow_mut().extend(remarks);
+                Ok(run)
+            }
         }
     }
 }

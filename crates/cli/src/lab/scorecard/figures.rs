@@ -181,17 +181,7 @@ impl Row {
 
     /// What makes messages late that no network did, a sentence each.
     pub(super) fn remarks(&self) -> impl Iterator<Item = String> {
-        self.arms.iter().flat_map(|ArmRow { figures, .. }| {
-            let refused = (figures.messages_refused > 0).then(|| {
-                let (refused, arm) = (figures.messages_refused, &figures.arm);
-                format!("{arm} did not take {refused} messages, which count as late")
-            });
-            let unconnected = (figures.flows_unconnected > 0).then(|| {
-                let (clients, arm) = (figures.flows_unconnected, &figures.arm);
-                format!("{arm} had not connected {clients} of its clients when messages began")
-            });
-            refused.into_iter().chain(unconnected)
-        })
+        self.arms.iter().flat_map(|row| row.figures.remarks())
     }
 
     /// In a sentence, how Punctual did; empty where it did not play.

@@ -129,7 +129,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
             false => output::print(&arms::list_text()),
         };
     }
-    emulator::acquire_privilege().map_err(Failure::bad_input)?;
+    emulator::acquire_privilege().map_err(emulator_failed)?;
     let page = OutputFile::page_if(args.report.as_ref())?;
     let networks = networks::by_names(&args.networks, args.direction.into())?;
     // Wrong names are told before anything begins.

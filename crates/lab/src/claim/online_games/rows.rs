@@ -110,7 +110,7 @@ impl Seen<'_> {
             ("jitter more than triples", 0.06, sd, 2.0),
         ] {
             let what = format!("connections with loss whose {what}");
-            let here = self.over(|traced| {
+            let here = self.share_of(|traced| {
                 let expands = traced.expands(number, least);
                 expands.map_or((0.0, 0.0), |does| (does, 1.0))
             });
@@ -130,7 +130,7 @@ impl Seen<'_> {
 
     /// What waits behind a loss, which the paper could only estimate from one end.
     pub(super) fn waiting_rows(&self) -> Vec<Row> {
-        let waits = self.over(|traced| {
+        let waits = self.share_of(|traced| {
             let all = traced.deliveries.iter();
             count(all.map(|one| one.waited_ns() > WAITED_NS))
         });
@@ -156,7 +156,7 @@ impl Seen<'_> {
     pub(super) fn restart_rows(&self) -> Vec<Row> {
         let mut rows = Vec::new();
         for (from, paper) in [(Sender::Server, 0.18), (Sender::Client, 0.12)] {
-            let exposed = self.over(|traced| {
+            let exposed = self.share_of(|traced| {
                 let segments = traced.side(from).segments.iter();
                 count(segments.map(|segment| segment.is_restart))
             });
@@ -170,7 +170,7 @@ impl Seen<'_> {
                     "how often somebody pauses is a matter of the traffic, of which the paper gives only part",
                 ));
             }
-            let harmed = self.over(|traced| {
+            let harmed = self.share_of(|traced| {
                 let half_ns = traced.side(from).rtt_min_ns.unwrap_or(u64::MAX) / 2;
                 let messages = traced.held[from as usize].iter();
                 count(messages.map(|held| held.is_in_restarted_train && held.held_ns > half_ns))
@@ -191,7 +191,7 @@ impl Seen<'_> {
 
     /// Section 5.4.
     pub(super) fn recovery_rows(&self) -> Vec<Row> {
-        let by_timer = self.over(|traced| {
+        let by_timer = self.share_of(|traced| {
             let again = traced.server.retransmissions.iter();
             let causes = again
                 .filter(|again| again.copy == 1)
@@ -216,7 +216,7 @@ impl Seen<'_> {
         let what =
             "SACK finds more than half of the losses before a timer does (recommended in 5.4)";
         let what = format!("{}: {what}", self.run.name);
-        let needless = self.over(|traced| {
+        let needless = self.share_of(|traced| {
             let again = traced.server.retransmissions.iter();
             count(again.map(|again| again.is_spurious))
         });
@@ -238,7 +238,7 @@ impl Seen<'_> {
     /// Table 3.
     fn failure_rows(&self) -> [Row; 2] {
         let failures = |which: FastFailure| {
-            self.over(|traced| {
+            self.share_of(|traced| {
                 let again = traced.server.retransmissions.iter();
                 let failed = again.filter_map(|again| again.fast_failure);
                 let failed = failed.filter(|&failure| failure != FastFailure::None);

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::THEN;
 use crate::arena::ArmRun;
-use crate::arm::{Exchange, MESSAGE_MIN, Script, Sender, Tcp};
-use crate::claim::{Here, Sum, mean, row, sum};
+use crate::arm::{Exchange, MESSAGE_MIN, NEVER, Script, Sender, Tcp};
+use crate::claim::{Here, Sum, mean, row, share, sum};
 use crate::report::Unit;
 use crate::reproduce::Row;
 use crate::tcp_trace::{
@@ -45,6 +45,7 @@ impl<'a> Seen<'a> {
                     let sent_us = sent_us.get(connection.flow as usize);
                     let planned = &script.messages[from as usize][connection.flow as usize];
                     let writes = sent_us.into_iter().flatten().zip(planned);
+                    let writes = writes.filter(|(sent, _)| **sent != NEVER);
                     let writes = writes.map(|(&sent, planned)| {
                         let at = began + Duration::from_micros(u64::from(sent));
                         let bytes = u64::from(planned.bytes.max(MESSAGE_MIN as u32));
@@ -78,6 +79,11 @@ impl<'a> Seen<'a> {
     /// A mean over everything in all connections.
     pub(super) fn over(&self, group: impl Fn(&Traced) -> Sum) -> Here {
         mean(&self.connections.iter().map(group).collect::<Vec<_>>())
+    }
+
+    /// A share of everything in all connections.
+    pub(super) fn share_of(&self, group: impl Fn(&Traced) -> Sum) -> Here {
+        share(&self.connections.iter().map(group).collect::<Vec<_>>())
     }
 }
 

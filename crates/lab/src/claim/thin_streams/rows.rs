@@ -3,7 +3,7 @@
 use super::{MODIFIED, Seen, UNDELAYED_MS, UNMODIFIED};
 use crate::arena::ArmRun;
 use crate::arm::Exchange;
-use crate::claim::{Here, ROUNDS, count, mean, quantile, row, sum};
+use crate::claim::{Here, ROUNDS, count, mean, quantile, row, share, sum};
 use crate::game::{self, HALF_LENGTH, HALF_WIDTH};
 use crate::report::Unit;
 use crate::reproduce::Row;
@@ -24,7 +24,7 @@ fn of_paper(arm: &str, unmodified: f64, modified: f64) -> Option<f64> {
 
 fn undelayed(flows: &[Vec<f64>]) -> Here {
     let flow = |flow: &Vec<f64>| count(flow.iter().map(|&delay| delay <= UNDELAYED_MS));
-    mean(&flows.iter().map(flow).collect::<Vec<_>>())
+    share(&flows.iter().map(flow).collect::<Vec<_>>())
 }
 
 fn p99(flows: &[Vec<f64>]) -> Here {

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use punctual_lab::arena::ArmRun;
 use punctual_lab::report::{LineChart, Scale, Series, Unit};
-use punctual_lab::reproduce::{QUANTILES, Row, Sample};
+use punctual_lab::reproduce::{QUANTILES, Row, Sample, Verdict};
 
 use super::Reproduction;
 
@@ -41,6 +41,15 @@ fn quantile_rows(
         let what = format!("{arm}, {name}");
         let (here, here_95) = (sample.quantile_ms(share), sample.quantile_ms_95(share));
         match *paper {
+            // (What never arrives is no want of messages.)
+            Some(paper) if here.is_some() && here_95.is_none() => {
+                let row = Row::compared(what.clone(), Unit::Millis, paper, here, None);
+                match row.verdict {
+                    Verdict::Differs => Row::shown(what, Unit::Millis, Some(paper), here)
+                        .with_note("too few messages to say between which values it lies"),
+                    _ => row,
+                }
+            }
             Some(paper) => {
                 Row::compared(what, Unit::Millis, paper, here, here_95).with_reason(reason)
             }
