@@ -1,5 +1,7 @@
 //! The window of CUBIC (RFC 9438), for when others fill the queue: it takes what a TCP flow takes.
 
+use core::time::Duration;
+
 use super::PACKET;
 use crate::time::Instant;
 
@@ -27,12 +29,15 @@ pub(super) struct Cubic {
     plateau: f32,
     /// When the curve began: at the first acknowledgement after a congestion event.
     epoch: Option<Instant>,
+    /// When it last grew.
+    grew_at: Instant,
 }
 
 impl Cubic {
     /// `bytes` were acknowledged: the window's new value.
     pub(super) fn on_acked(&mut self, now: Instant, window: f64, bytes: f64, rtt: f64) -> f64 {
         let (window, acked) = (window / PACKET, bytes / PACKET);
+        self.leave_out_idle(now, rtt);
         let epoch = *self.epoch.get_or_insert_with(|| {
             let missing = (f64::from(self.window_max) - window).max(0.0);
             self.plateau = libm::cbrt(missing / C) as f32;
@@ -55,6 +60,16 @@ impl Cubic {
             window + acked * (target - window) / window
         };
         grown * PACKET
+    }
+
+    /// Where nothing filled the window for longer than two round trips, the curve did not go on: else it would have grown over any capacity meanwhile, and the window by half in
+    /// the next round trip.
+    fn leave_out_idle(&mut self, now: Instant, rtt: f64) {
+        let idle = now.since(self.grew_at).as_secs_f64() - rtt;
+        if let Some(epoch) = self.epoch.as_mut().filter(|_| idle > rtt) {
+            *epoch = *epoch + Duration::from_secs_f64(idle);
+        }
+        self.grew_at = now;
     }
 
     fn at(&self, elapsed: f64) -> f64 {
@@ -83,5 +98,33 @@ impl Cubic {
             window_prior: packets,
             ..Self::default()
         };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A regression: the curve went on while an application left the window unfilled, and after a minute of that it grew by half in a round trip.
+    #[test]
+    fn time_in_which_nothing_filled_the_window_is_left_out() {
+        let mut cubic = Cubic::default();
+        let mut window = cubic.on_congestion(100.0 * PACKET);
+        let mut now = Instant::from_micros(1_000_000);
+        let mut round_trip = |window: &mut f64, pause_s: f64| {
+            now = now + Duration::from_secs_f64(pause_s);
+            let before = *window;
+            for _ in 0..50 {
+                *window = cubic.on_acked(now, *window, before / 50.0, 0.1);
+                now = now + Duration::from_millis(2);
+            }
+            *window / before
+        };
+        let steadily: f64 = (0..10)
+            .map(|_| round_trip(&mut window, 0.0))
+            .fold(1.0, f64::max);
+        assert!(steadily < 1.2, "{steadily}");
+        let after_a_minute = round_trip(&mut window, 60.0);
+        assert!(after_a_minute <= steadily, "{after_a_minute} {steadily}");
     }
 }
