@@ -165,7 +165,7 @@ pub fn calibrate(
         let mut rows = measure(effort, seed)?;
         if rows.iter().any(|row| !row.is_within) {
             let again = measure(effort, seed.wrapping_add(1))?;
-            rows = second_chance(rows, again);
+            rows = second_chance(rows, &again);
             calibration.repeated.push(name);
         }
         calibration.rows.append(&mut rows);
@@ -174,20 +174,12 @@ pub fn calibrate(
 }
 
 /// The rows of the first measurement that were within, and those of the second in place of the others: what was within once is not asked again.
-fn second_chance(first: Vec<Row>, second: Vec<Row>) -> Vec<Row> {
-    let mut second = second.into_iter().map(Some).collect::<Vec<_>>();
-    first
-        .into_iter()
-        .map(|row| {
-            if row.is_within {
-                return row;
-            }
-            let again = second
-                .iter_mut()
-                .find(|again| again.as_ref().is_some_and(|again| again.check == row.check));
-            again.and_then(Option::take).unwrap_or(row)
-        })
-        .collect()
+fn second_chance(first: Vec<Row>, second: &[Row]) -> Vec<Row> {
+    let better = |row: Row| {
+        let again = second.iter().find(|again| again.check == row.check);
+        again.filter(|_| !row.is_within).cloned().unwrap_or(row)
+    };
+    first.into_iter().map(better).collect()
 }
 
 /// How many networks there are.

@@ -55,11 +55,11 @@ fn what_was_within_once_is_not_asked_again() {
     let first = vec![row("loss", false), row("reordering", true)];
     let again = vec![row("loss", true), row("reordering", false)];
     assert!(
-        second_chance(first.clone(), again)
+        second_chance(first.clone(), &again)
             .iter()
             .all(|row| row.is_within)
     );
-    let twice = second_chance(first.clone(), first);
+    let twice = second_chance(first.clone(), &first);
     assert_eq!((twice.len(), twice[0].is_within), (2, false));
 }
 

@@ -67,8 +67,13 @@ fn share(groups: &[Sum]) -> Here {
             of: of as u64,
         })
         .collect();
-    let (share, interval) = mean(groups);
-    (share, interval.map(|_| share_interval(&clusters, 5)))
+    let of: u64 = clusters.iter().map(|cluster| cluster.of).sum();
+    if of == 0 {
+        return (f64::NAN, None);
+    }
+    let hits: u64 = clusters.iter().map(|cluster| cluster.hits).sum();
+    let interval = (clusters.len() > 1).then(|| share_interval(&clusters, 5));
+    (hits as f64 / of as f64, interval)
 }
 
 /// A group of values.

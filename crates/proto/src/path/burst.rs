@@ -35,7 +35,7 @@ const UNEVEN_LEAST: f32 = 0.02;
 /// Bursts take a part of what is sent in them where the correlation beyond a packet that arrived is at least this part of that with the next one. Where
 /// they take all it is nothing, where losses are a beta distribution's about as much.
 const PARTLY: f32 = 0.3;
-/// So many of those after a lost one at least.
+/// While nothing was seen beyond the next one, they do where at least so many of those after a lost one arrive, by one deviation of chance.
 const ARRIVED_LEAST: f32 = 0.05;
 /// Share of the packets right after a lost one that are lost, before any was seen. (Paths differ too much to expect more.)
 const PRIOR_TOGETHER: f32 = 0.1;
@@ -100,7 +100,7 @@ impl After {
     /// Whether packets after a lost one arrive surely now and then.
     fn is_partly(&self) -> bool {
         let arrived = 1.0 - self.lost / self.packets.max(1.0);
-        let chance = libm::sqrtf(arrived * (1.0 - arrived).max(0.0) / self.packets.max(1.0));
+        let chance = chance_alone(arrived, self.packets.max(1.0));
         self.packets >= ENOUGH && arrived - chance > ARRIVED_LEAST
     }
 
@@ -375,7 +375,7 @@ impl Bursts {
     }
 }
 
-/// Standard deviation of the share that is lost of so many packets, each by itself.
+/// Standard deviation of the share that is lost, or that arrives, of so many packets, each by itself.
 fn chance_alone(loss: f32, packets: f32) -> f32 {
     libm::sqrtf(loss * (1.0 - loss).max(0.0) / packets)
 }

@@ -41,17 +41,16 @@ fn quantile_rows(
         let what = format!("{arm}, {name}");
         let (here, here_95) = (sample.quantile_ms(share), sample.quantile_ms_95(share));
         match *paper {
-            // (What never arrives is no want of messages.)
-            Some(paper) if here.is_some() && here_95.is_none() => {
-                let row = Row::compared(what.clone(), Unit::Millis, paper, here, None);
-                match row.verdict {
-                    Verdict::Differs => Row::shown(what, Unit::Millis, Some(paper), here)
-                        .with_note("too few messages to say between which values it lies"),
-                    _ => row,
-                }
-            }
             Some(paper) => {
-                Row::compared(what, Unit::Millis, paper, here, here_95).with_reason(reason)
+                let row = Row::compared(what.clone(), Unit::Millis, paper, here, here_95);
+                // (What never arrives is no want of messages.)
+                let is_unbounded = here.is_some() && here_95.is_none();
+                if row.verdict == Verdict::Differs && is_unbounded {
+                    Row::shown(what, Unit::Millis, Some(paper), here)
+                        .with_note("too few messages to say between which values it lies")
+                } else {
+                    row.with_reason(reason)
+                }
             }
             None => Row::shown(what, Unit::Millis, None, here).with_interval(here_95),
         }
