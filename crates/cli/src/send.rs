@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use punctual::{
-    CloseReason, Config, ConnectError, ConnectToken, Delivery, Endpoint, MessageId, Outcome,
-    PolicyKind, Refusal, SendError, SendOptions, ServerUrl, Session, Stream, StreamConfig,
+    CloseReason, Config, ConnectError, ConnectToken, Delivery, Endpoint, PolicyKind, Refusal,
+    SendError, SendOptions, ServerUrl, Session, Stream, StreamConfig,
 };
 use punctual_lab::stats::Report;
 use serde_json::{Value, json};
@@ -23,9 +23,7 @@ use crate::{interrupt, output, values};
 use tally::Tally;
 use view::View;
 
-/// After the last message, how long outcomes may take: a session without a sign of life ends after 30 s.
-const DRAIN_MAX: Duration = Duration::from_secs(40);
-/// The same after Ctrl-C.
+/// How long outcomes may take after Ctrl-C.
 const DRAIN_INTERRUPTED: Duration = Duration::from_secs(2);
 /// Time between two looks at Ctrl-C.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -70,8 +68,8 @@ pub(crate) struct Args {
     /// What decides about redundancy: steered, exact, pangolin, hairpin, hairpin(PRICE), retransmit, or fixed(N), also written fixed:N.
     #[arg(long, default_value = "steered", value_parser = policy)]
     policy: PolicyKind,
-    /// Print one JSON object: `settings` (among them `delivery`, `refused_messages`: not accepted since too much was under way,
-    /// `superseded_messages`: a newer one took their place; neither are in any other figure; `rtt_ms`, `rtt_min_ms` and
+    /// Print one JSON object: `settings` (among them `delivery`, `refused_messages`: not accepted since too much was under way, these
+    /// count as lost; `superseded_messages`: a newer one took their place, these are in no other figure; `rtt_ms`, `rtt_min_ms` and
     /// `loss` are what the session thinks of its path at the end: with few losses that is above what was lost), and `policies`, a list of one {`policy`, `messages`, `latency_ms` {`p50`, `p95`, `p99`,
     /// `p99_5`, `p99_9`, `max` (the latest that arrived); null: never}, `late_share`, `late_share_95` [low, high], `predicted_late_share`,
     /// `recovery_overhead`, `encapsulation_overhead` (null: of no bytes), `lost_messages`, `seed`}.
@@ -187,7 +185,7 @@ impl<'a> Sending<'a> {
         let start = Instant::now();
         for number in 0..self.args.messages() {
             let due = start + Duration::from_secs_f64(number as f64 / self.args.rate);
-            if let Err(course) = self.take_until(due, false) {
+            if let Err(course) = self.take_until(due) {
                 return self.cut_short(course);
             }
             let deadline = Instant::now().checked_add(self.args.deadline_ms);
@@ -202,7 +200,7 @@ impl<'a> Sending<'a> {
                 Err(_) => unreachable!("the arguments were checked against the same bounds"),
             }
         }
-        match self.take_until(Instant::now() + DRAIN_MAX, true) {
+        match self.take_rest() {
             // The end of a session settles all that was under way, too.
             Ok(()) => match self.stream.session().close_reason() {
                 Some(why) => Course::Ended(why),
@@ -212,27 +210,39 @@ impl<'a> Sending<'a> {
         }
     }
 
-    /// Takes outcomes until a time, or until none is outstanding.
-    fn take_until(&mut self, until: Instant, is_last: bool) -> Result<(), Course> {
+    /// Takes outcomes until a time; those that are there, if it has passed.
+    fn take_until(&mut self, until: Instant) -> Result<(), Course> {
         loop {
-            self.view.show(&self.tally);
-            if interrupt::is_requested() {
-                return Err(Course::Interrupted);
-            }
             let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() || (is_last && self.tally.outstanding() == 0) {
+            let was_there = self.take_one(left)?;
+            if left.is_zero() && !was_there {
                 return Ok(());
-            }
-            match self.stream.next_outcome_timeout(left.min(LOOK_EVERY)) {
-                Ok(Some((message, outcome))) => self.on_outcome(message, outcome),
-                Ok(None) => {}
-                Err(closed) => return Err(Course::Ended(closed.why)),
             }
         }
     }
 
-    fn on_outcome(&mut self, message: MessageId, outcome: Outcome) {
-        self.tally.on_outcome(message, outcome);
+    /// Takes outcomes until all have one, however long that takes: a session without a sign of life ends after 30 s.
+    fn take_rest(&mut self) -> Result<(), Course> {
+        while self.tally.outstanding() > self.stream.missed_outcomes() {
+            self.take_one(LOOK_EVERY)?;
+        }
+        Ok(())
+    }
+
+    /// Whether there was an outcome, within that time or until it is to be looked at Ctrl-C again.
+    fn take_one(&mut self, patience: Duration) -> Result<bool, Course> {
+        self.view.show(&self.tally);
+        if interrupt::is_requested() {
+            return Err(Course::Interrupted);
+        }
+        match self.stream.next_outcome_timeout(patience.min(LOOK_EVERY)) {
+            Ok(Some((message, outcome))) => {
+                self.tally.on_outcome(message, outcome);
+                Ok(true)
+            }
+            Ok(None) => Ok(false),
+            Err(closed) => Err(Course::Ended(closed.why)),
+        }
     }
 
     /// After Ctrl-C, what is under way gets a moment to arrive.
@@ -243,7 +253,7 @@ impl<'a> Sending<'a> {
             && Instant::now() < until
         {
             match self.stream.next_outcome_timeout(LOOK_EVERY) {
-                Ok(Some((message, outcome))) => self.on_outcome(message, outcome),
+                Ok(Some((message, outcome))) => self.tally.on_outcome(message, outcome),
                 Ok(None) => self.view.show(&self.tally),
                 Err(_) => break,
             }

@@ -89,13 +89,13 @@ pub(crate) fn loss(text: &str) -> Result<f64, String> {
     )
 }
 
-/// A target: above 0, and so far below 1 that it is so as an `f32`, in which messages say it.
+/// A target: so far above 0 and below 1 that it is so as an `f32`, in which messages say it.
 pub(crate) fn on_time(text: &str) -> Result<f64, String> {
-    let fits = |value| value > 0.0 && value <= 0.999_999_9;
+    let fits = |value| (1e-9..=0.999_999_9).contains(&value);
     number(
         text,
         fits,
-        "a share of messages above 0 and at most 0.9999999, such as 0.999",
+        "a share of messages from 1e-9 to 0.9999999, such as 0.999",
     )
 }
 
@@ -235,6 +235,8 @@ mod tests {
             (Ok(0.999_999_9), Ok(1e-9))
         );
         assert!(on_time("0.99999999").is_err() && on_time("1").is_err());
+        // It was 0 as an `f32`: `send` panicked.
+        assert!(on_time("1e-50").is_err() && on_time("0").is_err());
         assert_eq!(
             (miss("1e-9"), millis("2.5")),
             (Ok(1e-9), Ok(Duration::from_micros(2500)))

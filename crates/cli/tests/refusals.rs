@@ -19,7 +19,7 @@ fn bad_flags_are_refused_in_one_sentence() {
         ("policy solve --policy best", "not a policy"),
         ("policy solve --polcy exact", "--policy"),
         ("policy curve --targets 0.99,1", "--targets"),
-        ("policy curve --targets 0.9999999999", "at most 0.9999999,"),
+        ("policy curve --targets 0.9999999999", "to 0.9999999,"),
         ("policy table --miss 1", "below 1"),
         ("lab simulate --profile moon", "bursty-wifi"),
         (
@@ -30,7 +30,7 @@ fn bad_flags_are_refused_in_one_sentence() {
         ("lab simulate --messages 99999999999999", "--messages"),
         ("lab simulate --bytes 300000", "262144"),
         ("lab simulate --deadline-ms 0", "above 0"),
-        ("lab simulate --on-time 1", "at most 0.9999999,"),
+        ("lab simulate --on-time 1", "to 0.9999999,"),
         ("lab simulate --blackout 5..3", "FROM..TO"),
         ("lab simulate --delay gamma:500", "one-way delay"),
         (

@@ -11,8 +11,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use punctual::{
-    Config, Delivery, Event, Message, Outcome, Piece, Receive, SendOptions, ServerKey, ServerUrl,
-    SessionId, SharedContent, StreamConfig, StreamId, StreamStats, frame,
+    Config, Delivery, Event, Message, MessageId, Outcome, Piece, Receive, SendError, SendOptions,
+    ServerKey, ServerUrl, SessionId, SharedContent, StreamConfig, StreamId, StreamStats, frame,
 };
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
@@ -99,7 +99,7 @@ impl Server {
                 let options = SendOptions::default().key(entity.into());
                 let position = encode_position(entity, *position);
                 let options = options.importance(importance);
-                self.endpoint.send(player, POSITIONS, &position, options)?;
+                reach(self.endpoint.send(player, POSITIONS, &position, options))?;
             }
         }
         Ok(self.endpoint.flush()?)
@@ -116,10 +116,17 @@ impl Server {
             _ => SendOptions::default(),
         };
         for &player in &self.players {
-            self.endpoint
-                .send(player, message.stream, message, options)?;
+            reach((self.endpoint).send(player, message.stream, message, options))?;
         }
         Ok(())
+    }
+}
+
+/// One player does not end the game for the others: of one who has left the next event tells, and one who has not been heard of for seconds misses this.
+fn reach(sent: std::result::Result<MessageId, SendError>) -> Result<()> {
+    match sent {
+        Ok(_) | Err(SendError::Closed { .. } | SendError::Full { .. }) => Ok(()),
+        Err(error) => Err(error.into()),
     }
 }
 

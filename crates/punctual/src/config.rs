@@ -59,7 +59,8 @@ pub struct Config {
     /// Whose share of messages is to be on time: each stream's by itself (the default), or that of all sessions together. It
     /// matters to [`PolicyKind::Steered`] alone.
     pub promise: Promise,
-    /// What clients of a server may measure ([`Session::measure`](crate::Session::measure)). Default `None`: they get no answer. With
+    /// What clients of a server may measure ([`Session::measure`](crate::Session::measure)). Default `None`: they get no answer, and what
+    /// such a client asks comes to the application as a message on stream 1,023 ([`MeasureRules::off`] says no in its place). With
     /// rules, streams 1,022 and 1,023 of its sessions are the measurement's, and the traces come by
     /// [`Endpoint::next_trace`](crate::Endpoint::next_trace). A [`frame::Endpoint`](crate::frame::Endpoint) has no use for it.
     pub measure: Option<MeasureRules>,

@@ -38,6 +38,7 @@ use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::thread;
 use std::time::Duration;
 
 use punctual_net::clock::Clock;
@@ -60,12 +61,15 @@ use crate::{
 
 /// Turns of one [`poll`](Endpoint::poll), of some hundred datagrams each.
 const TURNS_MAX: usize = 16;
+/// How often, and after how long each time, a kernel that takes no more is asked again when the endpoint is dropped.
+const FAREWELL_LOOKS: u32 = 100;
+const FAREWELL_LOOK: Duration = Duration::from_millis(1);
 
 /// A socket with its sessions, driven by [`poll`](Self::poll). Nothing here waits or makes a thread, apart from the
 /// looking up of names and the building of policy tables.
 ///
 /// Events that are not taken stay in the protocol, whose limits then slow the peers down. When it is dropped, the peers
-/// are told that it is shutting down.
+/// are told that it is shutting down (a kernel whose buffer is full may take 100 ms of that).
 pub struct Endpoint {
     driver: Driver,
     reach: Reach,
@@ -460,8 +464,16 @@ impl Drop for Endpoint {
         let reason = "the endpoint is shutting down";
         let endpoint = self.driver.endpoint_mut();
         endpoint.close_all(now, CloseCode::SHUTDOWN, reason);
-        // Whom this does not reach finds out by the idle timeout.
-        while matches!(self.driver.send(), Ok(true)) {}
+        // A kernel whose buffer is full is given a moment. Whom this does not reach finds out by the idle timeout.
+        let mut patience = FAREWELL_LOOKS;
+        while let Ok(has_more) = self.driver.send() {
+            if self.driver.is_blocked() && patience > 0 {
+                patience -= 1;
+                thread::sleep(FAREWELL_LOOK);
+            } else if !has_more {
+                return;
+            }
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! What a session has for its application: messages, outcomes by stream, and how it ended.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::ops::Bound;
 
 use punctual_proto::{CloseReason, MessageId, Outcome, SessionStats, StreamId, StreamStats};
 
@@ -27,6 +28,12 @@ pub(crate) struct Inbox {
     is_held: bool,
     /// Streams that this side has open, with the outcomes that nobody has taken yet.
     streams: BTreeMap<StreamId, Outcomes>,
+    /// Outcomes of all of them.
+    outcomes_waiting: usize,
+    /// Whose outcome [`Inbox::next_event`] told last.
+    told_stream: Option<StreamId>,
+    /// Whether it told of content last.
+    told_content: bool,
     /// `send` has answered `Full`, and there has been no room since.
     pub(crate) is_full: bool,
     /// There is room again, and [`Inbox::next_event`] has not told it.
@@ -69,7 +76,7 @@ impl Inbox {
         self.arrived.is_empty()
     }
 
-    /// A message has arrived. `true` when the protocol is to keep further ones.
+    /// A message has arrived. `true` when the protocol is to keep further ones: also when it was to before, and this one is of a stream that was left out.
     pub(crate) fn push_message(&mut self, message: Message) -> bool {
         self.push(Arrived::Message(message))
     }
@@ -82,8 +89,13 @@ impl Inbox {
     fn push(&mut self, arrived: Arrived) -> bool {
         self.arrived_bytes += arrived.len();
         self.arrived.push_back(arrived);
-        let is_full = self.arrived.len() >= MESSAGES_MAX || self.arrived_bytes >= BYTES_MAX;
-        is_full && !std::mem::replace(&mut self.is_held, true)
+        self.is_held |= self.arrived.len() >= MESSAGES_MAX || self.arrived_bytes >= BYTES_MAX;
+        self.is_held
+    }
+
+    /// Whether the protocol keeps messages until there is room here.
+    pub(crate) const fn is_held(&self) -> bool {
+        self.is_held
     }
 
     /// The next message; pieces before it stay.
@@ -142,11 +154,14 @@ impl Inbox {
             kept_max,
             ..Outcomes::default()
         };
+        self.close_stream(stream);
         self.streams.insert(stream, outcomes);
     }
 
     pub(crate) fn close_stream(&mut self, stream: StreamId) {
-        self.streams.remove(&stream);
+        if let Some(outcomes) = self.streams.remove(&stream) {
+            self.outcomes_waiting -= outcomes.waiting.len();
+        }
     }
 
     pub(crate) fn push_outcome(&mut self, stream: StreamId, message: MessageId, outcome: Outcome) {
@@ -158,13 +173,16 @@ impl Inbox {
             if outcomes.waiting.pop_front().is_none() {
                 return;
             }
+            self.outcomes_waiting -= 1;
         }
         outcomes.waiting.push_back((message, outcome));
+        self.outcomes_waiting += 1;
     }
 
     pub(crate) fn pop_outcome(&mut self, stream: StreamId) -> Option<(MessageId, Outcome)> {
         let waiting = &mut self.streams.get_mut(&stream)?.waiting;
         let outcome = waiting.pop_front();
+        self.outcomes_waiting -= usize::from(outcome.is_some());
         if waiting.is_empty() && waiting.capacity() > 64 {
             *waiting = VecDeque::new();
         }
@@ -205,29 +223,51 @@ impl Inbox {
         self.closed.as_ref()
     }
 
-    /// All of it in one sequence: messages and pieces, outcomes, room to send, the end.
+    /// All of it in one sequence: messages and pieces, in turn with outcomes (of the streams in turn) and room to send, so that none waits for
+    /// the others' end; then that of the session.
     pub(crate) fn next_event(&mut self) -> Option<Event> {
-        if let Some(arrived) = self.pop_that(|_| true) {
-            return Some(match arrived {
-                Arrived::Message(message) => Event::Message(message),
-                Arrived::Piece(piece) => Event::Piece(piece),
-            });
-        }
-        let mut streams = self.streams.iter();
-        let next = streams.find_map(|(&stream, it)| (!it.waiting.is_empty()).then_some(stream));
-        if let Some(stream) = next {
-            let (message, outcome) = self.pop_outcome(stream)?;
-            return Some(Event::Outcome {
-                stream,
-                message,
-                outcome,
-            });
-        }
+        let event = match self.told_content {
+            false => self.next_content().or_else(|| self.next_news()),
+            true => self.next_news().or_else(|| self.next_content()),
+        };
+        self.told_content = matches!(event, Some(Event::Message(_) | Event::Piece(_)));
+        event.or_else(|| {
+            let why = self.closed.as_ref()?;
+            std::mem::take(&mut self.tells_closed).then(|| Event::Closed { why: why.clone() })
+        })
+    }
+
+    fn next_content(&mut self) -> Option<Event> {
+        Some(match self.pop_that(|_| true)? {
+            Arrived::Message(message) => Event::Message(message),
+            Arrived::Piece(piece) => Event::Piece(piece),
+        })
+    }
+
+    /// Room to send, or an outcome.
+    fn next_news(&mut self) -> Option<Event> {
         if std::mem::take(&mut self.tells_writable) {
             return Some(Event::Writable);
         }
-        let why = self.closed.as_ref()?;
-        std::mem::take(&mut self.tells_closed).then(|| Event::Closed { why: why.clone() })
+        let stream = self.next_told()?;
+        let (message, outcome) = self.pop_outcome(stream)?;
+        self.told_stream = Some(stream);
+        Some(Event::Outcome {
+            stream,
+            message,
+            outcome,
+        })
+    }
+
+    /// The stream whose outcome is next: the first that has one after the last that was told.
+    fn next_told(&self) -> Option<StreamId> {
+        if self.outcomes_waiting == 0 {
+            return None;
+        }
+        let after = (self.told_stream).map_or(Bound::Unbounded, Bound::Excluded);
+        let later = self.streams.range((after, Bound::Unbounded));
+        let mut streams = later.chain(&self.streams);
+        streams.find_map(|(&stream, it)| (!it.waiting.is_empty()).then_some(stream))
     }
 }
 
@@ -249,13 +289,13 @@ mod tests {
     }
 
     #[test]
-    fn a_full_inbox_is_held_once_and_released_once() {
+    fn a_full_inbox_is_held_and_released_once() {
         let mut inbox = Inbox::default();
         let held: Vec<bool> = (0..MESSAGES_MAX + 2)
             .map(|_| inbox.push_message(message()))
             .collect();
         assert_eq!(held.iter().position(|held| *held), Some(MESSAGES_MAX - 1));
-        assert_eq!(held.iter().filter(|held| **held).count(), 1);
+        assert!(held[MESSAGES_MAX - 1..].iter().all(|held| *held));
         let released: Vec<bool> = (0..MESSAGES_MAX + 2)
             .map(|_| {
                 inbox.pop_message();
@@ -297,7 +337,7 @@ mod tests {
         };
         let mut inbox = Inbox::default();
         assert!(inbox.push_piece(piece()));
-        assert!(!inbox.push_message(message()));
+        assert!(inbox.push_message(message()));
         assert_eq!(inbox.pop_message(), Some(message()));
         assert!(!inbox.take_release(), "the piece still takes the room");
         assert_eq!(inbox.pop_piece(), Some(piece()));
@@ -322,6 +362,35 @@ mod tests {
         assert_eq!(inbox.pop_outcome(streams[1]), None);
         let missed = streams.map(|stream| inbox.missed_outcomes(stream));
         assert_eq!(missed, [3, 5]);
+    }
+
+    /// A session whose messages came as fast as they were taken told of no outcome and of no room to send, and of those of its first stream alone.
+    #[test]
+    fn no_kind_of_event_waits_for_the_end_of_another() {
+        let mut inbox = Inbox::default();
+        let streams = [StreamId(0), StreamId(5)];
+        for stream in streams {
+            inbox.open_stream(stream, 8);
+            inbox.push_outcome(stream, MessageId(0), OUTCOME);
+        }
+        inbox.on_writable();
+        let mut told = Vec::new();
+        for _ in 0..8 {
+            inbox.push_message(message());
+            inbox.push_outcome(streams[0], MessageId(1), OUTCOME);
+            told.extend(inbox.next_event());
+        }
+        let outcomes = told.iter().filter_map(|event| match event {
+            Event::Outcome { stream, .. } => Some(*stream),
+            _ => None,
+        });
+        assert_eq!(
+            outcomes.collect::<Vec<_>>(),
+            [streams[0], streams[1], streams[0]]
+        );
+        assert!(told.contains(&Event::Writable));
+        let is_message = |event: &&Event| matches!(event, Event::Message(_));
+        assert_eq!(told.iter().filter(is_message).count(), 4);
     }
 
     #[test]

@@ -103,17 +103,16 @@ impl TokenIssuer {
         self
     }
 
-    /// A token for the client `identity` (at most 255 bytes), good for `lifetime` from now. It goes to the client as bytes
+    /// A token for the client `identity` (at most 255 bytes), good for `lifetime` from now and for a second longer at most (of no time it is
+    /// good for none). It goes to the client as bytes
     /// ([`ConnectToken::to_bytes`]) by a way that keeps it secret.
     ///
     /// # Errors
     /// When the identity or the list of servers is too long, or there is no randomness.
     pub fn issue(&self, identity: &[u8], lifetime: Duration) -> Result<ConnectToken, IssueError> {
-        // A lifetime beyond all clocks is for ever.
-        let expires = SystemTime::now().checked_add(lifetime);
         let claims = TokenClaims {
             identity: identity.to_vec(),
-            expires_unix_s: expires.map_or(u64::MAX, unix_seconds),
+            expires_unix_s: expiry(SystemTime::now(), lifetime),
             servers: self.servers.clone(),
             psk: entropy::seed().map_err(IssueError::Entropy)?,
         };
@@ -121,6 +120,14 @@ impl TokenIssuer {
         let sealed = claims.seal(&AwsLc, &self.key, salt);
         sealed.map_err(IssueError::Token)
     }
+}
+
+/// The second from which on a token is good no more, as servers count them: they take the one that has begun for over.
+fn expiry(now: SystemTime, lifetime: Duration) -> u64 {
+    // A lifetime beyond all clocks is for ever.
+    let expires = now.checked_add(lifetime).map_or(u64::MAX, unix_seconds);
+    let begun = if lifetime.is_zero() { 0 } else { 2 };
+    expires.saturating_add(begun)
 }
 
 /// Why a token could not be made.
@@ -143,3 +150,27 @@ impl fmt::Display for IssueError {
 }
 
 impl std::error::Error for IssueError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A token of a second was good for none, since issuer and server both rounded to its disadvantage.
+    #[test]
+    fn tokens_are_good_for_all_of_their_lifetime_and_a_second_more_at_most() {
+        let second = Duration::from_secs(1);
+        for ms in [0, 1, 500, 999] {
+            let now = SystemTime::UNIX_EPOCH + Duration::from_millis(1_000_000 + ms);
+            for lifetime in [second, second / 2, second * 3600] {
+                let is_good = |after| unix_seconds(now + after) + 1 < expiry(now, lifetime);
+                assert!(
+                    is_good(lifetime - Duration::from_millis(1)),
+                    "{ms} {lifetime:?}"
+                );
+                assert!(!is_good(lifetime + second), "{ms} {lifetime:?}");
+            }
+            assert!(unix_seconds(now) + 1 >= expiry(now, Duration::ZERO));
+        }
+        assert_eq!(expiry(SystemTime::now(), Duration::MAX), u64::MAX);
+    }
+}

@@ -286,7 +286,7 @@ impl Session {
     }
 
     /// Begins to measure the path beside whatever else the session does; one measurement at a time. The server must allow it
-    /// ([`Config::measure`](crate::Config::measure)), and says how often.
+    /// ([`Config::measure`](crate::Config::measure)), and says how often. (To the application of one that knows nothing of it, it is a message on stream 1,023.)
     ///
     /// # Errors
     /// See [`MeasureError`]. What the server answers, the measurement tells.

@@ -5,13 +5,13 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use punctual_lab::arm::Stack;
 use punctual_lab::channel::PathSpec;
 use punctual_lab::emulator::{
-    self, Cable, Capture, DropLog, Emulator, EmulatorError, EmulatorOptions, FIRST_CLIENT, Process,
-    Report, SERVER, Site, contained,
+    self, Cable, Capture, DropLog, Emulator, EmulatorError, EmulatorOptions, FIRST_CLIENT,
+    Namespace, Process, Report, SERVER, Site, contained,
 };
 use punctual_lab::world::Forward;
 use serde_json::{Map, Value, json};
@@ -66,7 +66,7 @@ struct Place {
     #[arg(long, value_name = "NAME|FILE", help_heading = "Emulator", conflicts_with_all = [
         "rtt_ms", "split", "loss", "loss_back", "burst_ms", "delay", "coherence_ms", "profile"])]
     network: Option<String>,
-    /// Run this at the server's end meanwhile (by sh -c).
+    /// Run this at the server's end meanwhile (by sh -c); the program begins when it listens, or after two seconds.
     #[arg(long, value_name = "COMMAND", help_heading = "Emulator")]
     server: Option<String>,
     /// Run the program at the server's end; clients are 10.128.0.1 and on.
@@ -128,6 +128,9 @@ pub(crate) fn shell(args: &ShellArgs) -> Result<(), Failure> {
     play(&args.place, contained(&shell, &[]), &shell)
 }
 
+/// How long the command of `--server` has to listen before the program begins.
+const SERVER_PATIENCE: Duration = Duration::from_secs(2);
+
 /// How often programs are looked after.
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -157,6 +160,9 @@ fn play(place: &Place, mut command: Command, program: &str) -> Result<(), Failur
     };
     // Ctrl-C is for the program; this one ends when it does.
     interrupt::watch_and_leave_ctrl_c();
+    if let Some(helper) = &helper {
+        await_server(helper, emulator.namespace(0, other));
+    }
     let process = Process::start(emulator.namespace(0, own), command)
         .map_err(|error| no_container(&error))?;
     while !process.is_over() && !emulator.has_ended() && !interrupt::is_requested() {
@@ -189,6 +195,24 @@ fn play(place: &Place, mut command: Command, program: &str) -> Result<(), Failur
     match status {
         Some(status) => end_with(status),
         None => Err(Failure::Interrupted),
+    }
+}
+
+/// Gives what was started at the server's end the time to listen: its first client would be refused.
+fn await_server(server: &Process, place: &Namespace) {
+    let until = Instant::now() + SERVER_PATIENCE;
+    while !server.is_over() && !interrupt::is_requested() {
+        // (Where it cannot be told, nothing is waited for.)
+        if place.has_listener().unwrap_or(true) {
+            return;
+        }
+        if Instant::now() >= until {
+            output::note(
+                "nothing listens at the server's end yet; the program begins all the same",
+            );
+            return;
+        }
+        thread::sleep(LOOK);
     }
 }
 

@@ -5,13 +5,14 @@ use std::time::{Duration, Instant};
 
 use punctual_lab::channel::PathSpec;
 use punctual_lab::report::{self, Figures, Series};
-use punctual_lab::simulate::{PolicyResult, SimulateOptions, simulate};
-use punctual_lab::stats::{Report, Summary};
+use punctual_lab::simulate::{Libraries, PolicyResult, SimulateOptions, Simulated, simulate_with};
+use punctual_lab::stats::Report;
 use punctual_proto::Promise;
 use serde_json::{Map, Value, json};
 
 use super::workload::{Deadline, Workload};
 use crate::failure::Failure;
+use crate::interrupt;
 use crate::output::{self, OutputFile};
 use crate::progress::Progress;
 
@@ -33,10 +34,25 @@ pub(super) fn run(workload: &Workload, network: Network) -> Result<(), Failure> 
     let (deadline, origin) = workload.deadline(network.deadline, &network.path);
     let options = workload.options(network.path, deadline);
     let settings = settings(network.settings, &options, origin);
-    let (results, took) = simulate_all(&options, workload.json)?;
-    let refused = refused(results.iter().map(|result| &result.summary), &options);
+    interrupt::watch();
+    let (simulated, took) = simulate_all(&options, workload.json)?;
+    let Simulated {
+        results,
+        is_complete,
+    } = simulated;
+    if results.is_empty() {
+        return Err(Failure::Interrupted);
+    }
+    let refused = refused(&results);
+    let mut settings = with_refused(settings, &refused);
+    settings["is_complete"] = json!(is_complete);
+    let early = (!is_complete).then(|| {
+        let (whole, of) = (results.len(), options.policies.len());
+        format!("ended early: of {of} policies {whole} were played whole.")
+    });
+    let remarks: Vec<String> = remarks(&refused, &options).chain(early).collect();
     let report = Report {
-        settings: with_refused(settings, &refused),
+        settings,
         // The first policy's: those of the others differ only if a session took longer to open.
         floors: results.first().map(|result| result.floors),
         policies: results
@@ -47,18 +63,22 @@ pub(super) fn run(workload: &Workload, network: Network) -> Result<(), Failure> 
     let printed = if workload.json {
         output::print_json(&report)
     } else {
-        print(&report, &options, origin, &refused, took)
+        print(&report, &options, origin, &remarks, took)
     };
     output::then_write(printed, page, || {
-        report::html(&report, &figures(&options, &results, &refused))
-    })
+        report::html(&report, &figures(&options, &results, remarks))
+    })?;
+    match is_complete {
+        true => Ok(()),
+        false => Err(Failure::Interrupted),
+    }
 }
 
 fn print(
     report: &Report,
     options: &SimulateOptions,
     origin: &str,
-    refused: &Refused,
+    remarks: &[String],
     took: Duration,
 ) -> Result<(), Failure> {
     let heading = format!(
@@ -70,9 +90,7 @@ fn print(
     );
     let heading = [options.path.to_string(), heading].map(|text| output::wrapped(&text, ""));
     let table = output::table(&report::rows(report));
-    let notes: String = remarks(refused, options)
-        .map(|note| output::remark(&note))
-        .collect();
+    let notes: String = remarks.iter().map(|note| output::remark(note)).collect();
     output::print(&format!("{}\n{table}{notes}", heading.concat()))?;
     let sent: u64 = report.policies.iter().map(|summary| summary.messages).sum();
     let rate = sent as f64 / took.as_secs_f64();
@@ -83,35 +101,32 @@ fn print(
     Ok(())
 }
 
-/// Simulates, with a bar; also how long it took.
+/// Simulates, with a bar, until somebody asks for the end; also how long it took.
 pub(crate) fn simulate_all(
     options: &SimulateOptions,
     json: bool,
-) -> Result<(Vec<PolicyResult>, Duration), Failure> {
+) -> Result<(Simulated, Duration), Failure> {
     let names: Vec<String> = options.policies.iter().map(ToString::to_string).collect();
     let progress = Progress::new(options.messages * names.len() as u64, json);
     let begin = Instant::now();
-    let results = simulate(options, |at| {
+    let simulated = simulate_with(options, &Libraries::default(), |at| {
         progress.show(at.policy as u64 * at.of + at.messages, &names[at.policy]);
+        !interrupt::is_requested()
     });
     progress.clear();
-    Ok((results.map_err(Failure::bad_input)?, begin.elapsed()))
+    Ok((simulated.map_err(Failure::bad_input)?, begin.elapsed()))
 }
 
 /// Messages that were not accepted, by policy: of those of which some were not.
 pub(crate) type Refused = BTreeMap<String, u64>;
 
 /// A sender takes no more messages than it may hold, and none once its session has ended.
-pub(crate) fn refused<'a>(
-    summaries: impl IntoIterator<Item = &'a Summary>,
-    options: &SimulateOptions,
-) -> Refused {
-    let refused = (summaries.into_iter())
-        .map(|summary| (summary.policy.clone(), options.messages - summary.messages));
+pub(crate) fn refused(results: &[PolicyResult]) -> Refused {
+    let refused = (results.iter()).map(|result| (result.summary.policy.clone(), result.refused));
     refused.filter(|(_, count)| *count > 0).collect()
 }
 
-/// What a reader must know then: figures over the others only flatter the policy.
+/// What a reader must know then.
 pub(crate) fn remarks<'a>(
     refused: &'a Refused,
     options: &SimulateOptions,
@@ -120,7 +135,7 @@ pub(crate) fn remarks<'a>(
     refused.iter().map(move |(policy, count)| {
         format!(
             "{policy}: {count} of {messages} messages were refused when they were to be sent (session closed, or too much queued) \
-             and are in none of its figures; the floors are of all messages."
+             and count as lost."
         )
     })
 }
@@ -162,7 +177,7 @@ pub(crate) fn settings(
     Value::Object(settings)
 }
 
-fn figures(options: &SimulateOptions, results: &[PolicyResult], refused: &Refused) -> Figures {
+fn figures(options: &SimulateOptions, results: &[PolicyResult], remarks: Vec<String>) -> Figures {
     let series = |result: &PolicyResult| Series {
         name: result.summary.policy.clone(),
         points: result.latencies.curve(),
@@ -179,7 +194,7 @@ fn figures(options: &SimulateOptions, results: &[PolicyResult], refused: &Refuse
         deadline_ms: Some(millis(options.deadline)),
         on_time_target: Some(options.on_time),
         latency: results.iter().map(series).collect(),
-        remarks: remarks(refused, options).collect(),
+        remarks,
         ..Figures::default()
     }
 }

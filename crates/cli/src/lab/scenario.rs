@@ -6,13 +6,15 @@ use std::time::Instant;
 
 use punctual_lab::report::{self, Figures, LineChart, Series, Table, Unit};
 use punctual_lab::scenario::{
-    ByReason, Outcome, Pattern, RunResult, Scenario, ScenarioResult, StreamResult, run,
+    ByReason, Outcome, Pattern, RunError, RunResult, Scenario, ScenarioResult, StreamResult,
+    run_while,
 };
 use punctual_lab::stats::{LatencyMs, Report};
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
+use crate::interrupt;
 use crate::output::{self, OutputFile, dash, headed};
 use crate::progress::Progress;
 
@@ -37,6 +39,8 @@ pub(super) struct Place {
     pub(super) remarks: Vec<String>,
     /// Numbers that only the emulator has.
     pub(super) emulator: Option<Value>,
+    /// Nothing ended it early: all seeds are in it.
+    pub(super) is_complete: bool,
 }
 
 /// All numbers.
@@ -45,6 +49,7 @@ struct Numbers<'a> {
     /// Repeats it.
     command: String,
     version: &'static str,
+    is_complete: bool,
     #[serde(flatten)]
     result: &'a ScenarioResult,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -57,24 +62,38 @@ pub(super) fn simulate(options: &Options<'_>) -> Result<(), Failure> {
     output::check_distinct(&[("--scenario", Some(&file)), ("--report", options.report)])?;
     let page = OutputFile::page_if(options.report)?;
     let scenario = Scenario::open(options.file).map_err(Failure::bad_input)?;
+    interrupt::watch();
     let begin = Instant::now();
     let first = options.seed.unwrap_or(scenario.seed);
     let seeds = seeds(first, options.seeds)?;
-    let outcome = watched(&scenario, seeds, options.json, |seeds, progress| {
-        run(&scenario, seeds, progress)
+    let played = watched(&scenario, seeds, options.json, |seeds, go_on| {
+        run_while(&scenario, seeds, go_on)
     });
-    let outcome = outcome.map_err(Failure::bad_input)?;
+    let ended = played.ended.map_err(|error| match error {
+        RunError::Stopped => Failure::Interrupted,
+        error => Failure::bad_input(error),
+    });
+    let Some(outcome) = &played.outcome else {
+        return ended;
+    };
     let place = Place {
         words: "virtual time",
         tables: Vec::new(),
-        remarks: Vec::new(),
+        remarks: early(&ended, outcome, options.seeds).into_iter().collect(),
         emulator: None,
+        is_complete: ended.is_ok(),
     };
-    let told = tell(&scenario, &outcome, &place, page, options.json);
+    let told = tell(&scenario, outcome, &place, page, options.json);
     if !options.json {
         output::note(&format!("{:.1} s", begin.elapsed().as_secs_f64()));
     }
-    told
+    told.and(ended)
+}
+
+/// What a reader must know when it ended before its time.
+pub(super) fn early(ended: &Result<(), Failure>, outcome: &Outcome, seeds: u64) -> Option<String> {
+    let whole = outcome.result.seeds.len();
+    (ended.is_err()).then(|| format!("ended early: of {seeds} seeds {whole} were played whole"))
 }
 
 /// Prints and writes what came of it. A promise that the protocol broke is a failure.
@@ -90,6 +109,7 @@ pub(super) fn tell(
         output::print_json(&Numbers {
             command: output::command_line(),
             version: env!("CARGO_PKG_VERSION"),
+            is_complete: place.is_complete,
             result,
             emulator: place.emulator.as_ref(),
         })
@@ -117,12 +137,15 @@ pub(super) fn seeds(first: u64, count: u64) -> Result<RangeInclusive<u64>, Failu
     })
 }
 
-/// Plays seeds by `play`, with a bar.
+/// Plays seeds by `play`, with a bar, until somebody asks for the end.
 pub(super) fn watched<T>(
     scenario: &Scenario,
     seeds: RangeInclusive<u64>,
     json: bool,
-    play: impl FnOnce(RangeInclusive<u64>, &mut dyn FnMut(punctual_lab::scenario::Progress)) -> T,
+    play: impl FnOnce(
+        RangeInclusive<u64>,
+        &mut dyn FnMut(punctual_lab::scenario::Progress) -> bool,
+    ) -> T,
 ) -> T {
     let whole_ms = scenario.duration.as_millis() as u64;
     let count = seeds.end() - seeds.start() + 1;
@@ -130,6 +153,7 @@ pub(super) fn watched<T>(
     let played = play(seeds, &mut |at| {
         let done = at.run as u64 * whole_ms + at.at.as_millis() as u64;
         progress.show(done, &scenario.name);
+        !interrupt::is_requested()
     });
     progress.clear();
     played

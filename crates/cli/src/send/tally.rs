@@ -58,8 +58,10 @@ impl Tally {
         self.fates.push(Fate::Late);
     }
 
-    pub(super) const fn on_refused(&mut self) {
+    /// It was not accepted: late, whenever it could have been sent.
+    pub(super) fn on_refused(&mut self) {
         self.refused += 1;
+        self.fates.push(Fate::Late);
     }
 
     pub(super) fn on_outcome(&mut self, message: MessageId, outcome: Outcome) {
@@ -100,6 +102,7 @@ impl Tally {
         self.bounds.record(bound.as_micros() as u64);
     }
 
+    /// Messages that were to be sent so far.
     pub(super) const fn sent(&self) -> u64 {
         self.fates.len() as u64
     }
@@ -134,7 +137,7 @@ impl Tally {
 
     /// Messages known to be late.
     pub(super) const fn late(&self) -> u64 {
-        self.late_count
+        self.late_count + self.refused
     }
 
     pub(super) fn quantile_ms(&self, quantile: f64) -> Option<f64> {
@@ -177,8 +180,8 @@ impl Tally {
         }
         if self.refused > 0 {
             notes.push(format!(
-                "{} messages were not accepted since too much was under way already, and are in none of the figures: \
-                 the path does not carry this rate",
+                "{} messages were not accepted since too much was under way already, and count as lost: the path does not \
+                 carry this rate",
                 count(self.refused)
             ));
         }
@@ -192,7 +195,7 @@ impl Tally {
     }
 
     pub(super) fn summary(&self, kind: PolicyKind, stats: Option<&SessionStats>) -> Summary {
-        let lost = self.dropped + self.outstanding();
+        let lost = self.dropped + self.outstanding() + self.refused;
         let mut latencies = self.latencies.clone();
         for _ in 0..lost {
             latencies.record_lost();
@@ -271,14 +274,14 @@ mod tests {
         );
         assert_eq!(
             (tally.outstanding(), tally.late(), tally.refused()),
-            (1, 2, 1)
+            (1, 3, 1)
         );
-        assert_eq!((tally.sent(), tally.superseded()), (5, 1));
+        assert_eq!((tally.sent(), tally.superseded()), (6, 1));
         let summary = tally.summary(PolicyKind::Exact, None);
-        assert_eq!((summary.messages, summary.lost_messages), (4, 2));
+        assert_eq!((summary.messages, summary.lost_messages), (5, 3));
         // Messages of no bytes were said to have 17,700 % of headers.
         assert_eq!(summary.encapsulation_overhead, None);
-        assert!((summary.late_share - 0.75).abs() < 1e-12);
+        assert!((summary.late_share - 0.8).abs() < 1e-12);
         assert_eq!(summary.latency_ms.max, Some(200.0));
         assert_eq!(tally.notes().len(), 5);
     }

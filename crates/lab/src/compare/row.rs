@@ -177,8 +177,8 @@ impl PolicyRow {
                 .map(<[bool]>::len)
                 .max()
                 .unwrap_or(0),
-            messages_lost: summary.lost_messages,
-            messages_refused: plan.messages - summary.messages,
+            messages_lost: summary.lost_messages - result.refused,
+            messages_refused: result.refused,
         }
     }
 }

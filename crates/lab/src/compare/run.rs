@@ -108,7 +108,7 @@ impl Work<'_> {
         let recording = &self.plan.recordings[setup.recording];
         let options = self.plan.options(setup);
         let mut counted = 0;
-        let results = simulate_with(&options, &self.libraries, |at| {
+        let simulated = simulate_with(&options, &self.libraries, |at| {
             let played = at.policy as u64 * at.of + at.messages;
             let messages = self.messages.fetch_add(played - counted, Ordering::Relaxed);
             let step = Step {
@@ -119,10 +119,10 @@ impl Work<'_> {
             counted = played;
             (self.go_on)(step) && !self.is_stopped.load(Ordering::Relaxed)
         });
-        let results = results.map_err(|error| CompareError::Recording {
+        let simulated = simulated.map_err(|error| CompareError::Recording {
             name: recording.name.clone(),
             error,
         })?;
-        Ok(results.map(|results| Row::new(self.plan, setup, &results)))
+        Ok((simulated.is_complete).then(|| Row::new(self.plan, setup, &simulated.results)))
     }
 }

@@ -107,6 +107,37 @@ impl Namespace {
     pub fn read(&self, path: &str) -> io::Result<String> {
         self.within(|| fs::read_to_string(path))
     }
+
+    /// Whether somebody in it takes connections (TCP) or datagrams of whoever sends them (UDP).
+    ///
+    /// # Errors
+    /// When it cannot be told.
+    pub fn has_listener(&self) -> io::Result<bool> {
+        self.within(|| {
+            for (table, state) in LISTENING {
+                let table = match fs::read_to_string(format!("/proc/thread-self/net/{table}")) {
+                    // A kernel without IPv6.
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                    table => table?,
+                };
+                if has_socket(&table, state) {
+                    return Ok(true);
+                }
+            }
+            Ok(false)
+        })
+    }
+}
+
+/// The kernel's tables of sockets, and the state of those that wait for others (`proc_net_tcp` of its documentation).
+const LISTENING: [(&str, &str); 4] = [("tcp", "0A"), ("tcp6", "0A"), ("udp", "07"), ("udp6", "07")];
+
+fn has_socket(table: &str, state: &str) -> bool {
+    let states = table
+        .lines()
+        .skip(1)
+        .map(|line| line.split_whitespace().nth(3));
+    states.flatten().any(|found| found == state)
 }
 
 /// Makes a namespace with a device, addresses and routes.

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::ErrorKind;
-use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, SocketAddr, TcpListener, UdpSocket};
 use std::process::Command;
 use std::thread;
 use std::time::Duration;
@@ -374,6 +374,25 @@ fn a_kernel_setting_that_does_not_exist_is_named() {
         Err(error) if error.is_unavailable() => println!("skipped: {error}"),
         other => panic!("{other:?}"),
     }
+}
+
+/// A server that needs a moment to begin was met by its client before it listened: `lab run --server` asks first.
+#[test]
+fn a_namespace_tells_who_listens() {
+    let Some(emulator) = start(options(vec![path(2, 0.0)])) else {
+        return;
+    };
+    let place = emulator.namespace(0, Site::Server);
+    let listens = || place.has_listener().unwrap();
+    assert!(!listens());
+    let datagrams = socket(place, server());
+    assert!(listens());
+    drop(datagrams);
+    assert!(!listens());
+    let connections = place.within(|| TcpListener::bind(server())).unwrap();
+    assert!(listens());
+    drop(connections);
+    assert!(!listens());
 }
 
 #[test]

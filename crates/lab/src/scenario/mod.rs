@@ -38,7 +38,7 @@ mod tests;
 pub use curve::{Knot, QuantileCurve};
 pub use error::{Refusal, ScenarioError};
 pub use result::{ByReason, LatencyMs95, Outcomes, Settling, StreamResult, Within};
-pub use run::{Ending, Outcome, Progress, RunError, run, run_at};
+pub use run::{Ending, Outcome, Played, Progress, RunError, run, run_at, run_while};
 pub use schedule::{Schedule, Turn};
 pub use shape::{Row, Shape, UnknownShape};
 pub use sizes::{Sizes, Spread};

@@ -41,6 +41,8 @@ pub enum RunError<E = Infallible> {
     NoStreams,
     /// The venue cannot go on.
     Venue(E),
+    /// Whoever heard of the progress wanted no more.
+    Stopped,
 }
 
 impl<E> RunError<E> {
@@ -53,6 +55,7 @@ impl<E> RunError<E> {
             Self::Venue(error) => Ok(error),
             Self::NoSeeds => Err(RunError::NoSeeds),
             Self::NoStreams => Err(RunError::NoStreams),
+            Self::Stopped => Err(RunError::Stopped),
             Self::Unreachable {
                 connected,
                 of,
@@ -74,6 +77,7 @@ impl<E: fmt::Display> fmt::Display for RunError<E> {
                 f.write_str("the scenario has no [[stream]], so there is nothing to send")
             }
             Self::Venue(error) => error.fmt(f),
+            Self::Stopped => f.write_str("it was stopped"),
             Self::Unreachable {
                 connected,
                 of,
@@ -97,6 +101,15 @@ pub struct Outcome {
     pub tallies: Vec<StreamTally>,
 }
 
+/// What was played of a scenario's seeds.
+#[derive(Debug)]
+pub struct Played<E = Infallible> {
+    /// Of the seeds that were played whole; None: of none.
+    pub outcome: Option<Outcome>,
+    /// How it ended.
+    pub ended: Result<(), RunError<E>>,
+}
+
 /// What becomes of a run that is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
@@ -113,45 +126,63 @@ pub enum Ending {
 pub fn run(
     scenario: &Scenario,
     seeds: impl IntoIterator<Item = u64>,
-    progress: impl FnMut(Progress),
+    mut progress: impl FnMut(Progress),
 ) -> Result<Outcome, RunError> {
+    let played = run_while(scenario, seeds, |at| {
+        progress(at);
+        true
+    });
+    played.ended?;
+    played.outcome.ok_or(RunError::NoSeeds)
+}
+
+/// As [`run`], as long as `go_on` says so.
+pub fn run_while(
+    scenario: &Scenario,
+    seeds: impl IntoIterator<Item = u64>,
+    go_on: impl FnMut(Progress) -> bool,
+) -> Played {
     let open = |seed| Ok(Computed::new(scenario, seed));
-    run_at(scenario, seeds, open, |_| Ok(Ending::Counts), progress)
+    run_at(scenario, seeds, open, |_| Ok(Ending::Counts), go_on)
 }
 
 /// Runs a scenario with each of the seeds, each at a venue of its own: `open` makes it, and `close` is given it when the run is
-/// over, and says whether it counts.
-///
-/// # Errors
-/// As [`run`], and what goes wrong with the venue.
+/// over, and says whether it counts. As long as `go_on` says so.
 pub fn run_at<V: Venue>(
     scenario: &Scenario,
     seeds: impl IntoIterator<Item = u64>,
     mut open: impl FnMut(u64) -> Result<V, V::Error>,
     mut close: impl FnMut(V) -> Result<Ending, V::Error>,
-    mut progress: impl FnMut(Progress),
-) -> Result<Outcome, RunError<V::Error>> {
-    if scenario.streams.is_empty() {
-        return Err(RunError::NoStreams);
-    }
+    mut go_on: impl FnMut(Progress) -> bool,
+) -> Played<V::Error> {
+    let of = scenario.duration;
+    let mut play = |run, seed| loop {
+        let venue = open(seed).map_err(RunError::Venue)?;
+        let (single, venue) =
+            single::run(scenario, seed, venue, |at| go_on(Progress { run, at, of }))?;
+        if close(venue).map_err(RunError::Venue)? == Ending::Counts {
+            return Ok(single);
+        }
+    };
     let mut pool: Option<Pool> = None;
+    let mut ended = match scenario.streams.is_empty() {
+        true => Err(RunError::NoStreams),
+        false => Ok(()),
+    };
     for (run, seed) in seeds.into_iter().enumerate() {
-        let of = scenario.duration;
-        let single = loop {
-            let venue = open(seed).map_err(RunError::Venue)?;
-            let (single, venue) = single::run(scenario, seed, venue, |at| {
-                progress(Progress { run, at, of });
-            })?;
-            if close(venue).map_err(RunError::Venue)? == Ending::Counts {
-                break single;
-            }
-        };
-        match &mut pool {
-            Some(pool) => pool.add(single),
-            None => pool = Some(Pool::new(single)),
+        if ended.is_err() {
+            break;
+        }
+        match (play(run, seed), &mut pool) {
+            (Ok(single), Some(pool)) => pool.add(single),
+            (Ok(single), None) => pool = Some(Pool::new(single)),
+            (Err(error), _) => ended = Err(error),
         }
     }
-    Ok(pool.ok_or(RunError::NoSeeds)?.finish(scenario))
+    Played {
+        outcome: pool.map(|pool| pool.finish(scenario)),
+        ended,
+    }
 }
 
 /// The runs so far.

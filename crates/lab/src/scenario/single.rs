@@ -34,18 +34,18 @@ pub(super) struct Single {
     pub(super) waits: Latencies,
 }
 
-/// Runs a scenario with a seed at a venue; `progress` hears how much of its time has gone by. Gives the venue back.
+/// Runs a scenario with a seed at a venue; `go_on` hears how much of its time has gone by. Gives the venue back.
 pub(super) fn run<V: Venue>(
     scenario: &Scenario,
     seed: u64,
     venue: V,
-    mut progress: impl FnMut(Duration),
+    mut go_on: impl FnMut(Duration) -> bool,
 ) -> Result<(Single, V), RunError<V::Error>> {
     let mut stage = Stage::new(scenario, seed, venue)?;
     stage.begin_link()?;
     stage.connect()?;
     stage.begin()?;
-    stage.play(&mut progress)?;
+    stage.play(&mut go_on)?;
     stage.drain()?;
     Ok(stage.finish())
 }
@@ -239,7 +239,8 @@ impl<'a, V: Venue> Stage<'a, V> {
     }
 
     /// Lets the scenario's time go by.
-    fn play(&mut self, progress: &mut impl FnMut(Duration)) -> Result<(), RunError<V::Error>> {
+    fn play(&mut self, go_on: &mut impl FnMut(Duration) -> bool) -> Result<(), RunError<V::Error>> {
+        let mut tell = |at| go_on(at).then_some(()).ok_or(RunError::Stopped);
         let mut now = Duration::ZERO;
         let mut told = Duration::ZERO;
         let end = self.scenario.duration;
@@ -253,7 +254,7 @@ impl<'a, V: Venue> Stage<'a, V> {
             while told + PROGRESS_STEP < now {
                 told += PROGRESS_STEP;
                 self.run_until(self.start.after(told))?;
-                progress(told);
+                tell(told)?;
             }
             self.run_until(self.start.after(now))?;
             while self.marks.first().is_some_and(|(at, _)| *at <= now) {
@@ -268,8 +269,7 @@ impl<'a, V: Venue> Stage<'a, V> {
             }
         }
         self.end_measuring()?;
-        progress(end);
-        Ok(())
+        tell(end)
     }
 
     fn on_mark(&mut self, mark: Mark) -> Result<(), RunError<V::Error>> {

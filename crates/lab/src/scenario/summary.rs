@@ -35,7 +35,7 @@ pub struct RunResult {
     pub seed: u64,
     /// Sessions that ended before their time.
     pub sessions_closed: u32,
-    /// Bytes in a second of all sessions' datagrams, both ways, IP and UDP headers included, before any was lost.
+    /// Bits in a second of all sessions' datagrams, both ways, IP and UDP headers included, before any was lost.
     pub wire_bits_per_s: f64,
     /// Those datagrams in a second.
     pub wire_packets_per_s: f64,

@@ -46,14 +46,23 @@ pub fn simulate(
     options: &SimulateOptions,
     mut progress: impl FnMut(Progress),
 ) -> Result<Vec<PolicyResult>, OptionsError> {
-    let results = simulate_with(options, &Libraries::default(), |at| {
+    let simulated = simulate_with(options, &Libraries::default(), |at| {
         progress(at);
         true
     })?;
-    Ok(results.expect("nothing stops it"))
+    Ok(simulated.results)
 }
 
-/// As [`simulate`], with tables that other runs may share; None as soon as `go_on` says no.
+/// Of the policies of a run, those that were played whole.
+#[derive(Debug)]
+pub struct Simulated {
+    /// How they did.
+    pub results: Vec<PolicyResult>,
+    /// Nobody stopped it: they are all.
+    pub is_complete: bool,
+}
+
+/// As [`simulate`], with tables that other runs may share; it stops as soon as `go_on` says no.
 ///
 /// # Errors
 /// As [`simulate`].
@@ -61,7 +70,7 @@ pub fn simulate_with(
     options: &SimulateOptions,
     libraries: &Libraries,
     mut go_on: impl FnMut(Progress) -> bool,
-) -> Result<Option<Vec<PolicyResult>>, OptionsError> {
+) -> Result<Simulated, OptionsError> {
     options.check()?;
     let mut results: Vec<PolicyResult> = Vec::new();
     let mut limits: Option<Limits> = None;
@@ -81,11 +90,17 @@ pub fn simulate_with(
             })
         });
         let Some(result) = result else {
-            return Ok(None);
+            return Ok(Simulated {
+                results,
+                is_complete: false,
+            });
         };
         results.push(result);
     }
-    Ok(Some(results))
+    Ok(Simulated {
+        results,
+        is_complete: true,
+    })
 }
 
 /// What no sender could have beaten.

@@ -126,8 +126,9 @@ impl SimulateOptions {
         let sizes = super::tally::STAMP_LEN..=limits::MESSAGE_MAX;
         let checks = [
             (
-                self.on_time > 0.0 && self.on_time < 1.0,
-                "the on-time target must be above 0 and below 1",
+                // As messages say it.
+                self.on_time as f32 > 0.0 && (self.on_time as f32) < 1.0,
+                "the on-time target must be above 0 and below 1, as an f32 as well",
             ),
             (
                 self.symbols

@@ -27,8 +27,10 @@ fn read_stamp(message: &[u8]) -> Option<(u64, Moment)> {
 /// What one policy did, with its latency distribution.
 #[derive(Debug, Clone)]
 pub struct PolicyResult {
-    /// The numbers.
+    /// The numbers; what was refused is among the lost.
     pub summary: Summary,
+    /// Messages that were not accepted: too many others waited, or the session had ended.
+    pub refused: u64,
     /// All latencies, for plots.
     pub latencies: Latencies,
     /// What no sender could have beaten.
@@ -46,6 +48,7 @@ pub(super) struct Tally {
     sessions: u64,
     deadline_us: u64,
     sent: u64,
+    refused: u64,
     /// A bit a message.
     arrived: Vec<u64>,
     arrived_count: u64,
@@ -53,7 +56,7 @@ pub(super) struct Tally {
     twice: u64,
     /// What can be taken as independent.
     turns: Turns,
-    /// By cluster of those: what was sent, and what of it was in time.
+    /// By cluster of those: what was to be sent, and what of it was in time.
     sent_in_time: Vec<(u64, u64)>,
     latencies: Latencies,
     fates: Option<Fates>,
@@ -66,6 +69,7 @@ impl Tally {
             turns: Turns::new(0, 0),
             deadline_us: options.deadline.as_micros() as u64,
             sent: 0,
+            refused: 0,
             arrived: vec![0; options.messages.div_ceil(64) as usize],
             arrived_count: 0,
             twice: 0,
@@ -91,8 +95,10 @@ impl Tally {
         lost: u64,
     ) {
         let cluster = &mut self.sent_in_time[self.turns.cluster_of(number)];
-        cluster.0 += u64::from(message.is_some());
+        // Figures over the others would only flatter the policy.
+        cluster.0 += 1;
         self.sent += u64::from(message.is_some());
+        self.refused += u64::from(message.is_none());
         if let Some(fates) = &mut self.fates {
             match message {
                 Some(message) => fates.on_sent(number, session, message, lost),
@@ -162,7 +168,8 @@ impl Tally {
             "a message was delivered twice: run again with seed {}",
             options.seed
         );
-        let lost = self.sent - self.arrived_count;
+        let messages = self.sent + self.refused;
+        let lost = messages - self.arrived_count;
         for _ in 0..lost {
             self.latencies.record_lost();
         }
@@ -178,9 +185,9 @@ impl Tally {
         let late: u64 = clusters.iter().map(|cluster| cluster.hits).sum();
         let summary = Summary {
             policy: kind.to_string(),
-            messages: self.sent,
+            messages,
             latency_ms: self.latencies.quantiles(),
-            late_share: late as f64 / self.sent.max(1) as f64,
+            late_share: late as f64 / messages.max(1) as f64,
             late_share_95: share_interval(&clusters, options.seed),
             predicted_late_share: Some(total.predicted_misses / total.promised.max(1.0)),
             recovery_overhead: total.recovery_overhead(),
@@ -195,6 +202,7 @@ impl Tally {
         });
         PolicyResult {
             summary,
+            refused: self.refused,
             latencies: self.latencies,
             floors: limits.floors,
             began: limits

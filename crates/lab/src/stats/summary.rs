@@ -27,7 +27,7 @@ pub struct LatencyMs {
 pub struct Summary {
     /// Which policy.
     pub policy: String,
-    /// Messages sent.
+    /// Messages that were to be sent.
     pub messages: u64,
     /// Their latency.
     pub latency_ms: LatencyMs,
@@ -41,7 +41,7 @@ pub struct Summary {
     pub recovery_overhead: f64,
     /// Bytes of headers and tags, as a share of the messages' bytes; None when those had none.
     pub encapsulation_overhead: Option<f64>,
-    /// Messages that never arrived.
+    /// Messages that never arrived, with those that were not accepted for sending.
     pub lost_messages: u64,
     /// The seed that repeats the run.
     pub seed: u64,

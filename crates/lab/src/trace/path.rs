@@ -312,6 +312,8 @@ const fn leg(sample: &Sample, is_forward: bool) -> Option<KnownLeg> {
         (Outcome::OneWay { down_us, .. }, false) => (down_us.is_none(), down_us),
         (Outcome::Lost(LostSide::Forward), true) => (true, None),
         (Outcome::Lost(LostSide::Backward), is_forward) => (!is_forward, None),
+        // Nothing was heard any more, of either way.
+        (Outcome::Lost(LostSide::Unknown), _) => (true, None),
         _ => return None,
     };
     Some(KnownLeg { is_lost, took_us })

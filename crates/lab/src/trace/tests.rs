@@ -348,8 +348,8 @@ fn measured_packets_are_played_by_message() {
     assert_eq!(error(falling).0, 3);
 }
 
-/// Goal: what is written is read again.
-/// A regression: a recording during which the server went away was played as a perfect path.
+/// Regressions: a recording during which the server went away was played as a perfect path, since its packets were not read, and once
+/// they were as they were not played.
 #[test]
 fn what_nobody_answers_any_more_is_lost() {
     let rows = (0..10).map(|second| match second < 4 {
@@ -357,14 +357,19 @@ fn what_nobody_answers_any_more_is_lost() {
         false => format!("{second}.0,{second},0,-,-\n"),
     });
     let text = format!("{PACKETS_HEADER}\n") + &rows.collect::<String>();
-    let outcomes: Vec<Outcome> = (parse(text.as_bytes()).unwrap().samples().iter())
+    let trace = parse(text.as_bytes()).unwrap();
+    let outcomes: Vec<Outcome> = (trace.samples().iter())
         .map(|sample| sample.outcome)
         .collect();
     // Of the last three seconds an answer may have been on its way.
     assert_eq!(outcomes.len(), 7);
     assert_eq!(outcomes[4..], [Outcome::Lost(LostSide::Unknown); 3]);
+    // In each lap of seven seconds: from half a second before the first of the three until half a second after the last.
+    let dark = dark_slots(&text, &PathOptions::default(), 10, 7000);
+    assert_eq!(dark, [30_000, 30_000]);
 }
 
+/// Goal: what is written is read again.
 #[test]
 fn measured_packets_come_back_as_written() {
     let took = |us| Leg::Took { us };

@@ -97,6 +97,12 @@ impl Driver {
         Ok(true)
     }
 
+    /// Whether packets wait since the kernel's buffer is full.
+    #[must_use]
+    pub const fn is_blocked(&self) -> bool {
+        self.carrier.is_blocked()
+    }
+
     /// What the kernel last refused to send since this was last asked.
     pub fn take_refusal(&mut self) -> Option<Refusal> {
         self.carrier.take_refusal()

@@ -56,10 +56,7 @@ impl Socket {
         let int_max = i32::MAX as usize;
         let _ = inner.set_recv_buffer_size(options.recv_buffer_bytes.min(int_max));
         let _ = inner.set_send_buffer_size(options.send_buffer_bytes.min(int_max));
-        let backend = sys::Engine::prepare(&inner, address.ip(), options)?;
-        inner
-            .bind(&address.into())
-            .map_err(BindError::of_bind(address))?;
+        let backend = sys::Engine::bind(&inner, address, options)?;
         let local = inner
             .local_addr()
             .map_err(BindError::at("asking for the bound address"))?

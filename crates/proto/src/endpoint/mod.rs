@@ -515,7 +515,14 @@ impl Endpoint {
     /// keep up. Its other events go on. Once the session is full it refuses symbols and says so, and the peer repeats them. The
     /// session's end ends the hold: what it has is handed over before [`Event::Closed`], and nothing follows.
     pub fn hold_messages(&mut self, session: SessionId, is_held: bool) {
-        self.with_session(session, |session, _| session.hold_messages(is_held));
+        let below = is_held.then_some(StreamId(u16::MAX));
+        self.with_session(session, |session, _| session.hold_messages(below));
+    }
+
+    /// As [`hold_messages`](Self::hold_messages) with `true`, but of streams below this number alone: those of a service of its own are no matter of an application that
+    /// does not keep up.
+    pub fn hold_messages_below(&mut self, session: SessionId, stream: StreamId) {
+        self.with_session(session, |session, _| session.hold_messages(Some(stream)));
     }
 
     /// Gives the buffer of a message back for the next one.

@@ -44,7 +44,16 @@ pub enum Event {
 impl Event {
     /// What an application that does not keep up leaves waiting.
     pub(super) const fn is_content(&self) -> bool {
-        matches!(self, Self::Message { .. } | Self::Piece(_))
+        self.content_of().is_some()
+    }
+
+    /// Of which stream that is.
+    pub(super) const fn content_of(&self) -> Option<StreamId> {
+        match self {
+            Self::Message { stream, .. } => Some(*stream),
+            Self::Piece(piece) => Some(piece.stream()),
+            _ => None,
+        }
     }
 
     /// Bytes of messages in it.

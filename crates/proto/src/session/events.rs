@@ -3,6 +3,7 @@
 use alloc::collections::VecDeque;
 
 use super::{Event, Held};
+use crate::StreamId;
 use crate::limits::{EVENTS_MAX, RECEIVE_MAX};
 
 #[derive(Default)]
@@ -14,8 +15,8 @@ pub(super) struct Events {
     kept: Held,
     /// Those of them that tell of what was sent, and how the session is.
     others: usize,
-    /// The application takes no messages for now; all other events go on.
-    holds_messages: bool,
+    /// The application takes no messages of streams below this number for now; all other events go on.
+    held_below: Option<StreamId>,
     /// The last event is there: nothing is held any more, since nothing follows.
     is_over: bool,
     /// Sixteenths of what is held for the peer, when last looked.
@@ -34,19 +35,22 @@ impl Events {
 
     /// The next. O(events) while messages are held.
     pub(super) fn pop(&mut self) -> Option<Event> {
-        let event = if self.holds_messages && !self.is_over {
-            let position = self.queue.iter().position(|event| !event.is_content())?;
-            self.queue.remove(position)?
-        } else {
-            self.queue.pop_front()?
+        let event = match self.held_below.filter(|_| !self.is_over) {
+            None => self.queue.pop_front()?,
+            Some(below) => {
+                let is_held = |event: &Event| event.content_of().is_some_and(|of| of < below);
+                let position = self.queue.iter().position(|event| !is_held(event))?;
+                self.queue.remove(position)?
+            }
         };
         self.content_bytes -= event.content_len();
         self.others -= usize::from(!event.is_content());
         Some(event)
     }
 
-    pub(super) const fn hold_messages(&mut self, is_held: bool) {
-        self.holds_messages = is_held;
+    /// Of streams below this number; None: of none.
+    pub(super) const fn hold_messages(&mut self, below: Option<StreamId>) {
+        self.held_below = below;
     }
 
     pub(super) fn len(&self) -> usize {

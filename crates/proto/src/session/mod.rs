@@ -53,7 +53,7 @@ use crate::path::{Path, TimerLag, UsualLoss, Validation};
 use crate::pool::Pool;
 use crate::recovery::{Received, SentPackets};
 use crate::schedule::Schedule;
-use crate::stream::{Groups, Incoming, MessageId, PromiseGroup, Promises, Streams};
+use crate::stream::{Groups, Incoming, MessageId, PromiseGroup, Promises, StreamId, Streams};
 use crate::time::Instant;
 use crate::wire::{ConnectionId, GONE_TOKEN_LEN};
 
@@ -477,8 +477,8 @@ impl Session {
         self.traffic.events.keep(kept);
     }
 
-    pub(crate) const fn hold_messages(&mut self, is_held: bool) {
-        self.traffic.events.hold_messages(is_held);
+    pub(crate) const fn hold_messages(&mut self, below: Option<StreamId>) {
+        self.traffic.events.hold_messages(below);
     }
 
     pub(crate) fn has_events(&self) -> bool {

@@ -4,11 +4,11 @@
 //! does for TCP): a machine without a working IPv6 route costs that long and no more.
 
 use std::collections::VecDeque;
+use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use punctual_net::udp::Refusal;
 use punctual_proto::{CloseCode, CloseReason, ConnectOptions, Endpoint, Instant, SessionId};
 
 use super::Mailbox;
@@ -54,14 +54,21 @@ struct Attempt {
     answer: Arc<Answer>,
     /// Addresses that have not been tried.
     addresses: VecDeque<SocketAddr>,
-    /// When the next one is.
-    next_at: Instant,
+    /// When the next one is; None: when one that is tried now has failed.
+    next_at: Option<Instant>,
     options: ConnectOptions,
-    /// Addresses that have been tried.
-    tried: usize,
+    tried: Vec<Tried>,
     running: Vec<SessionId>,
     /// What a server has said.
     refused: Option<CloseReason>,
+}
+
+/// An address that has been tried.
+#[derive(Debug)]
+struct Tried {
+    remote: SocketAddr,
+    /// What the kernel last would not send there, and why.
+    unsent: Option<io::Error>,
 }
 
 impl Attempts {
@@ -77,9 +84,9 @@ impl Attempts {
         self.all.push(Attempt {
             answer,
             addresses,
-            next_at: now,
+            next_at: Some(now),
             options,
-            tried: 0,
+            tried: Vec::new(),
             running: Vec::new(),
             refused: None,
         });
@@ -105,31 +112,46 @@ impl Attempts {
             .all
             .iter()
             .filter(|attempt| !attempt.addresses.is_empty());
-        waiting.map(|attempt| attempt.next_at).min()
+        waiting.filter_map(|attempt| attempt.next_at).min()
     }
 
     /// Tries the addresses whose time has come.
     pub(crate) fn handle_timeout(&mut self, now: Instant, endpoint: &mut Endpoint) {
         self.all.retain_mut(|attempt| {
-            if attempt.next_at > now {
+            if attempt.next_at.is_none_or(|at| at > now) {
                 return true;
             }
             let Some(remote) = attempt.addresses.pop_front() else {
                 return true;
             };
-            attempt.next_at = now + STAGGER;
+            attempt.next_at = Some(now + STAGGER);
             attempt.options.remote = remote;
-            attempt.tried += 1;
             match endpoint.connect(now, &attempt.options) {
-                Ok(session) => attempt.running.push(session),
+                Ok(session) => {
+                    attempt.running.push(session);
+                    let unsent = None;
+                    attempt.tried.push(Tried { remote, unsent });
+                }
+                // There is no place for two: the other is tried when the first has failed.
+                Err(_) if !attempt.running.is_empty() => {
+                    attempt.addresses.push_front(remote);
+                    attempt.next_at = None;
+                }
                 Err(error) => {
-                    close_all(now, &attempt.running, endpoint, &mut self.beaten);
                     attempt.finish(Err(error.into()), &mut self.rings);
                     return false;
                 }
             }
             true
         });
+    }
+
+    /// The kernel would not send something.
+    pub(crate) fn note_refusal(&mut self, to: SocketAddr, why: io::Error) {
+        let mut tried = self.all.iter_mut().flat_map(|attempt| &mut attempt.tried);
+        if let Some(tried) = tried.find(|tried| tried.remote == to) {
+            tried.unsent = Some(why);
+        }
     }
 
     /// Session `id` is open: whose is it?
@@ -151,21 +173,15 @@ impl Attempts {
         Owner::Attempt(attempt.answer)
     }
 
-    /// Session `id` has failed: the next address, or the end of the attempt. `refusal` is what the kernel last would not send.
-    pub(crate) fn on_failed(
-        &mut self,
-        now: Instant,
-        id: SessionId,
-        why: CloseReason,
-        refusal: &mut Option<Refusal>,
-    ) {
+    /// Session `id` has failed: the next address, or the end of the attempt.
+    pub(crate) fn on_failed(&mut self, now: Instant, id: SessionId, why: CloseReason) {
         self.beaten.retain(|beaten| *beaten != id);
         let Some(at) = self.position_of(id) else {
             return;
         };
         let attempt = &mut self.all[at];
         attempt.running.retain(|running| *running != id);
-        attempt.next_at = now;
+        attempt.next_at = Some(now);
         // What a server says tells more than that another address did not answer.
         let why = match attempt.refused.take() {
             Some(refused) if why == CloseReason::HandshakeTimeout => refused,
@@ -175,13 +191,12 @@ impl Attempts {
             attempt.refused = Some(why.clone());
         }
         if attempt.running.is_empty() && attempt.addresses.is_empty() {
-            let attempt = self.all.swap_remove(at);
-            // Of several addresses another may have been reached.
-            let remote = attempt.options.remote;
-            let is_its = |refusal: &mut Refusal| attempt.tried == 1 && refusal.to == remote;
-            let unsent = (why == CloseReason::HandshakeTimeout).then(|| refusal.take_if(is_its));
-            let failed = match unsent.flatten() {
-                Some(Refusal { why: source, .. }) => ConnectError::Unsent { source },
+            let mut attempt = self.all.swap_remove(at);
+            // (One address may have been reached where another was not.)
+            let unsent = (attempt.tried.drain(..)).map(|tried| tried.unsent);
+            let unsent = unsent.reduce(|one, other| one.and(other)).flatten();
+            let failed = match unsent.filter(|_| why == CloseReason::HandshakeTimeout) {
+                Some(source) => ConnectError::Unsent { source },
                 None => ConnectError::Failed { why },
             };
             attempt.finish(Err(failed), &mut self.rings);
@@ -224,7 +239,7 @@ fn close_all(
 mod tests {
     use punctual_net::crypto::AwsLc;
     use punctual_policy::{Library, PolicyKind};
-    use punctual_proto::{Ecn, EndpointConfig, Event, ServerConfig, ServerKey};
+    use punctual_proto::{Capacity, Ecn, EndpointConfig, Event, ServerConfig, ServerKey};
 
     use super::*;
 
@@ -278,7 +293,7 @@ mod tests {
                     owners.push(attempts.on_connected(now, id, &mut client));
                 }
                 Event::Closed { why } => {
-                    attempts.on_failed(now, id, why, &mut None);
+                    attempts.on_failed(now, id, why);
                     closed += 1;
                 }
                 _ => {}
@@ -316,10 +331,79 @@ mod tests {
         let why = CloseReason::Refused {
             why: punctual_proto::wire::Refusal::Key,
         };
-        attempts.on_failed(now, running[0], why.clone(), &mut None);
-        attempts.on_failed(now, running[1], CloseReason::HandshakeTimeout, &mut None);
+        attempts.on_failed(now, running[0], why.clone());
+        attempts.on_failed(now, running[1], CloseReason::HandshakeTimeout);
         let told = answer.lock().take();
         assert!(matches!(told, Some(Err(ConnectError::Failed { why: told })) if told == why));
         assert!(!attempts.rings.is_empty());
+    }
+
+    fn begun(capacity: Capacity) -> (Attempts, Arc<Answer>, Endpoint, [SocketAddr; 2]) {
+        let policies = Arc::new(Library::new(PolicyKind::Retransmit));
+        let mut config = EndpointConfig::client(Arc::new(AwsLc), policies);
+        config.capacity = capacity;
+        let mut client = Endpoint::new(config.build().expect("it is valid"), [2; 32]);
+        let addresses: [SocketAddr; 2] =
+            ["10.0.0.1:1", "10.0.0.2:1"].map(|text| text.parse().expect("an address"));
+        let (mut attempts, answer) = (Attempts::default(), Arc::new(Answer::default()));
+        let options = ConnectOptions {
+            remote: addresses[0],
+            server_key: ServerKey::from_private([3; 32]).public(),
+            token: None,
+        };
+        let its = Arc::clone(&answer);
+        attempts.begin(START, addresses.into(), options, its, &mut client);
+        (attempts, answer, client, addresses)
+    }
+
+    const START: Instant = Instant::from_micros(1_000_000);
+
+    /// A client of one session whose server has two addresses, of which the first does not answer, was told to close some sessions.
+    #[test]
+    fn a_client_with_one_place_tries_one_address_after_the_other() {
+        let capacity = Capacity {
+            sessions_max: 1,
+            ..Capacity::default()
+        };
+        let (mut attempts, answer, mut client, _) = begun(capacity);
+        let first = attempts.all[0].running[0];
+        let mut now = START + STAGGER;
+        attempts.handle_timeout(now, &mut client);
+        assert!(answer.lock().is_none());
+        assert_eq!(attempts.poll_timeout(), None, "it waits for the first");
+        let failed = loop {
+            while client.poll_transmit(now, &mut [0; 2048]).is_some() {}
+            now = client.poll_timeout().expect("it gives up some time");
+            client.handle_timeout(now);
+            if let Some((id, Event::Closed { why })) = client.poll_event() {
+                break (id, why);
+            }
+        };
+        assert_eq!(failed.0, first);
+        attempts.on_failed(now, first, failed.1);
+        assert_eq!(attempts.poll_timeout(), Some(now));
+        attempts.handle_timeout(now, &mut client);
+        assert_eq!(attempts.all[0].running.len(), 1);
+        assert!(attempts.all[0].addresses.is_empty());
+    }
+
+    /// What the kernel would not send elsewhere later hid that it had sent nothing to any address of this server.
+    #[test]
+    fn each_address_that_nothing_can_be_sent_to_counts() {
+        for both in [false, true] {
+            let (mut attempts, answer, mut client, addresses) = begun(Capacity::default());
+            attempts.handle_timeout(START + STAGGER, &mut client);
+            let elsewhere = "10.9.9.9:9".parse().expect("an address");
+            let tried = &addresses[..1 + usize::from(both)];
+            for to in tried.iter().copied().chain([elsewhere]) {
+                attempts.note_refusal(to, io::ErrorKind::NetworkUnreachable.into());
+            }
+            for id in attempts.all[0].running.clone() {
+                attempts.on_failed(START, id, CloseReason::HandshakeTimeout);
+            }
+            let told = answer.lock().take();
+            let is_unsent = matches!(told, Some(Err(ConnectError::Unsent { .. })));
+            assert_eq!(is_unsent, both, "{told:?}");
+        }
     }
 }

@@ -14,7 +14,7 @@ use super::attempts::{Answer, Attempts, Opened, Owner};
 use super::{ACCEPTS_MAX, Core};
 use crate::assembly::{Assembled, Assemblies, refusal};
 use crate::inbox::Inbox;
-use crate::measure::{Engine, Watched};
+use crate::measure::{Engine, FIRST_RESERVED, Watched};
 use crate::signal::{Rings, Signal, Topic};
 use crate::{ConnectError, MeasureOptions, MeasureRules, Message, Piece, Receive};
 
@@ -55,8 +55,6 @@ pub(crate) struct State {
     rings: Rings,
     receive: Receive,
     engine: Engine,
-    /// What the kernel last would not send.
-    refusal: Option<Refusal>,
     is_stopping: bool,
 }
 
@@ -69,7 +67,6 @@ impl State {
             rings: Rings::default(),
             receive,
             engine,
-            refusal: None,
             is_stopping: false,
         }
     }
@@ -85,9 +82,6 @@ impl State {
             *answer.lock() = Some(Err(ConnectError::EndpointClosed));
             return;
         }
-        // What the kernel would not send there before says nothing of this attempt.
-        self.refusal
-            .take_if(|refusal| addresses.contains(&refusal.to));
         self.attempts
             .begin(now, addresses, options, answer, &mut self.endpoint);
     }
@@ -150,8 +144,8 @@ impl State {
     }
 
     /// The kernel would not send something.
-    pub(super) fn note_refusal(&mut self, refusal: Option<Refusal>) {
-        self.refusal = refusal.or_else(|| self.refusal.take());
+    pub(super) fn note_refusal(&mut self, refusal: Refusal) {
+        self.attempts.note_refusal(refusal.to, refusal.why);
     }
 
     pub(super) fn handle_timeout(&mut self, now: Instant) {
@@ -175,7 +169,9 @@ impl State {
         id: SessionId,
         options: MeasureOptions,
     ) -> Result<Arc<Signal<Watched>>, StreamError> {
-        self.engine.begin(now, id, options, &mut self.endpoint)
+        let watched = self.engine.begin(now, id, options, &mut self.endpoint)?;
+        self.hold_again(id);
+        Ok(watched)
     }
 
     pub(crate) fn stop_measuring(
@@ -189,6 +185,18 @@ impl State {
 
     pub(crate) fn set_measuring(&mut self, now: Instant, rules: MeasureRules) {
         self.engine.set_rules(now, rules, &mut self.endpoint);
+        let sessions: Vec<SessionId> = self.records.keys().copied().collect();
+        for id in sessions {
+            self.hold_again(id);
+        }
+    }
+
+    /// The engine may take messages of a session that it did not take before.
+    fn hold_again(&mut self, id: SessionId) {
+        let is_held = |record: &Record| record.mailbox.lock().is_held();
+        if self.records.get(&id).is_some_and(is_held) {
+            hold(&self.engine, id, &mut self.endpoint);
+        }
     }
 
     /// Puts the protocol's events where they belong.
@@ -291,7 +299,7 @@ impl State {
         drop(inbox);
         self.rings.add_about(Topic::Content, &record.mailbox);
         if is_full {
-            self.endpoint.hold_messages(id, true);
+            hold(&self.engine, id, &mut self.endpoint);
         }
         if let Some(waiting_bytes) = news {
             record.waiting_bytes = waiting_bytes;
@@ -346,7 +354,7 @@ impl State {
                 }
                 self.rings.add(&record.mailbox);
             }
-            None => (self.attempts).on_failed(now, id, why, &mut self.refusal),
+            None => self.attempts.on_failed(now, id, why),
         }
     }
 
@@ -375,5 +383,13 @@ impl State {
         rings.append(&mut self.rings);
         rings.append(self.attempts.rings());
         rings.append(self.engine.rings());
+    }
+}
+
+/// The protocol keeps a session's messages for its application. What is the engine's goes on: whoever measures does not measure how busy that is.
+fn hold(engine: &Engine, id: SessionId, endpoint: &mut Endpoint) {
+    match engine.takes(id, FIRST_RESERVED) {
+        true => endpoint.hold_messages_below(id, FIRST_RESERVED),
+        false => endpoint.hold_messages(id, true),
     }
 }

@@ -4,9 +4,13 @@ use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::thread;
+use std::time::{self, Duration};
 
 use super::{Core, Machinery};
 use crate::signal::Rings;
+
+/// How long a kernel that takes no more may keep the farewells of an endpoint waiting.
+const FAREWELL_MAX: Duration = Duration::from_millis(200);
 
 /// Runs until the core is stopped, or the socket is of no more use. A panic (a bug here, or in a waker of the application) ends the thread as well:
 /// whoever waits for something of the endpoint is told before.
@@ -51,14 +55,36 @@ fn end_sessions(core: &Core, machinery: &mut Machinery, reason: &str, can_send: 
     let mut state = core.lock();
     state.stop();
     state.close_all(now, reason);
-    let mut has_more = can_send;
-    while has_more {
-        has_more = machinery.carrier.collect(&mut state.endpoint);
-        if machinery.carrier.flush().is_err() || machinery.carrier.is_blocked() {
-            break;
+    drop(state);
+    if can_send {
+        // An error of the socket: nobody hears of it.
+        let _ = say_farewell(core, machinery);
+    }
+    core.lock().dispatch(now, core);
+}
+
+/// Sends what there is to send. A kernel whose buffer is full is given a moment.
+fn say_farewell(core: &Core, machinery: &mut Machinery) -> io::Result<()> {
+    let Machinery {
+        carrier,
+        poller,
+        socket,
+    } = machinery;
+    let until = time::Instant::now() + FAREWELL_MAX;
+    loop {
+        let has_more = carrier.collect(&mut core.lock().endpoint);
+        carrier.flush()?;
+        if carrier.is_blocked() {
+            let patience = until.saturating_duration_since(time::Instant::now());
+            if patience.is_zero() {
+                return Ok(());
+            }
+            poller.watch_writable(*socket, true)?;
+            poller.wait(Some(patience))?;
+        } else if !has_more {
+            return Ok(());
         }
     }
-    state.dispatch(now, core);
 }
 
 /// What is behind locks stays usable after a panic: they do not care for poison, and [`State::abandon`] asks nothing of the protocol.
@@ -88,7 +114,9 @@ fn drive(core: &Core, machinery: &mut Machinery, rings: &mut Rings) -> io::Resul
         if state.is_stopping() {
             return Ok(());
         }
-        state.note_refusal(carrier.take_refusal());
+        if let Some(refusal) = carrier.take_refusal() {
+            state.note_refusal(refusal);
+        }
         let now = carrier.now();
         carrier.handle_timeout(&mut state.endpoint);
         state.handle_timeout(now);
@@ -117,7 +145,11 @@ fn drive(core: &Core, machinery: &mut Machinery, rings: &mut Rings) -> io::Resul
             was_blocked = carrier.is_blocked();
             poller.watch_writable(*socket, was_blocked)?;
         }
-        poller.wait(timeout.map(|at| carrier.until(at)))?;
-        is_readable = poller.is_readable(*socket);
+        // Who is called while awake looks at the socket by one system call: to be told whether that is worth it takes five.
+        is_readable = !was_blocked && poller.take_wake();
+        if !is_readable {
+            poller.wait(timeout.map(|at| carrier.until(at)))?;
+            is_readable = poller.is_readable(*socket);
+        }
     }
 }

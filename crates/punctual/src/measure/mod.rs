@@ -50,6 +50,7 @@ pub use packet::{MeasuredPacket, Way};
 pub use report::{Copies, MeasureEnd, MeasureProgress, MeasureState, Measured};
 
 pub(crate) use engine::{Engine, Traces, Watched};
+pub(crate) use wire::PROBES as FIRST_RESERVED;
 
 /// Packets of a measurement: at five a second, eleven hours. A client keeps about 60 bytes of each.
 pub(crate) const PACKETS_KEPT_MAX: u32 = 200_000;

@@ -49,6 +49,9 @@ struct Trace {
     began: Instant,
     rows: u32,
     last_sent: Duration,
+    /// A part of it was kept, and its end was not.
+    is_open: bool,
+    /// Nothing of it is kept any more.
     is_over: bool,
 }
 
@@ -58,6 +61,7 @@ impl Trace {
             began: now,
             rows: 0,
             last_sent: Duration::ZERO,
+            is_open: false,
             is_over: false,
         }
     }
@@ -67,7 +71,7 @@ impl Trace {
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Answer {
     pub(crate) reply: Option<Down>,
-    /// A part of the trace that is to be kept; it was checked.
+    /// A part of the trace that is to be kept (it was checked), and whether it is the last.
     pub(crate) part: Option<(Vec<MeasuredPacket>, bool)>,
 }
 
@@ -182,9 +186,15 @@ impl Responder {
             Up::Rows { rows, is_last } => {
                 let is_kept = terms.is_on && self.may_keep(now, &rows, terms.packets_max);
                 self.trace.is_over |= is_last || !is_kept;
+                // What was begun ends, too, where a part is refused.
+                let part = match is_kept {
+                    true => Some((rows, is_last)),
+                    false => self.trace.is_open.then(|| (Vec::new(), true)),
+                };
+                self.trace.is_open = is_kept && !is_last;
                 Answer {
                     reply: Some(Down::Kept { is_kept }),
-                    part: is_kept.then_some((rows, is_last)),
+                    part,
                 }
             }
         }
@@ -222,6 +232,6 @@ impl Responder {
 
     /// Whether parts of a trace were kept and its end has not come.
     pub(crate) const fn has_open_trace(&self) -> bool {
-        self.trace.rows > 0 && !self.trace.is_over
+        self.trace.is_open
     }
 }

@@ -66,6 +66,26 @@ fn a_session_is_measured() {
     assert!(matches!(measured.packets[0].up, Way::Took(_)));
 }
 
+/// A server whose application was busy was said not to measure: what waited for that application held the measurement's messages back as well.
+#[test]
+fn a_busy_application_does_not_hold_up_a_measurement() {
+    let pair = pair_of(config());
+    let out = stream(&pair.ours);
+    for _ in 0..1200 {
+        out.send_blocking(&[7; 20], SendOptions::default()).unwrap();
+    }
+    for _ in 0..1200 {
+        assert!(out.next_outcome_timeout(PATIENCE).unwrap().is_some());
+    }
+    let measurement = pair.ours.measure(options()).unwrap();
+    let measured = measurement.result_timeout(PATIENCE).unwrap();
+    assert_eq!(measured.end, MeasureEnd::Complete);
+    assert_eq!((measured.packets.len(), measured.kept), (20, 20));
+    for _ in 0..1200 {
+        assert_eq!(recv(&pair.theirs).1, [7; 20]);
+    }
+}
+
 /// Goal: the server's switch stops clients that measure, and those that come later; a trace that was begun has its end.
 #[test]
 fn a_server_switches_measuring_off() {
@@ -85,6 +105,15 @@ fn a_server_switches_measuring_off() {
     pair.server.set_measuring(MeasureRules::off());
     let measured = measurement.result_timeout(PATIENCE).unwrap();
     assert_eq!(measured.end, MeasureEnd::Off);
+    if measured.kept > 0 {
+        while !pair
+            .server
+            .next_trace_timeout(PATIENCE)
+            .unwrap()
+            .unwrap()
+            .is_last
+        {}
+    }
     let later = pair.ours.measure(endless).unwrap();
     assert_eq!(later.result_timeout(PATIENCE).unwrap().end, MeasureEnd::Off);
     assert_eq!(later.progress().packets, 0);

@@ -8,7 +8,7 @@ mod sockets;
 use std::path::PathBuf;
 
 use punctual_lab::emulator::{self, Capture};
-use punctual_lab::scenario::{Ending, Outcome, Scenario, run_at};
+use punctual_lab::scenario::{Ending, Outcome, RunError, Scenario, run_at};
 use serde_json::json;
 
 use super::inside::{drop_log, emulator_failed};
@@ -90,7 +90,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     descriptors::ask_for(scenario.sessions.saturating_add(4 * rivals));
     let mut ends = Vec::new();
     let (mut attempt, mut again) = (0, 0);
-    let outcome = scenario::watched(&scenario, seeds, args.json, |seeds, progress| {
+    let played = scenario::watched(&scenario, seeds, args.json, |seeds, go_on| {
         let open = |seed| Sockets::open(&scenario, seed, std::mem::take(&mut notes));
         let close = |venue: Sockets| {
             let ended = venue.close()?;
@@ -103,13 +103,26 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
             ends.push(ended);
             Ok(Ending::Counts)
         };
-        run_at(&scenario, seeds, open, close, progress)
+        run_at(&scenario, seeds, open, close, go_on)
     });
-    let outcome = outcome.map_err(|error| error.of_venue().unwrap_or_else(Failure::bad_input))?;
-    let place = place(&outcome, &ends, again);
-    scenario::tell(&scenario, &outcome, &place, page, args.json)?;
+    let ended = played.ended.map_err(failure);
+    let Some(outcome) = &played.outcome else {
+        return ended;
+    };
+    let mut place = place(outcome, &ends, again);
+    place.is_complete = ended.is_ok();
+    (place.remarks).extend(scenario::early(&ended, outcome, args.seeds));
+    scenario::tell(&scenario, outcome, &place, page, args.json)?;
     let mut reports = ends.iter().map(|ended| &ended.report);
-    reports.try_for_each(packets::check_written)
+    reports.try_for_each(packets::check_written)?;
+    ended
+}
+
+fn failure(error: RunError<Failure>) -> Failure {
+    match error {
+        RunError::Stopped => Failure::Interrupted,
+        error => error.of_venue().unwrap_or_else(Failure::bad_input),
+    }
 }
 
 /// More than this for one turn of a hundred, and messages are late by what they waited for the machine.
@@ -151,6 +164,7 @@ fn place(outcome: &Outcome, ends: &[Ended], again: u32) -> Place {
             "runs_played_again": again,
             "runs": runs,
         })),
+        is_complete: true,
     }
 }
 

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use punctual_lab::channel::PathSpec;
-use punctual_lab::simulate::{PolicyResult, SimulateOptions};
+use punctual_lab::simulate::{PolicyResult, SimulateOptions, Simulated};
 use punctual_lab::trace::{PathOptions, Trace};
 use punctual_policy::{Part, PolicyKind};
 use serde_json::{Map, Value, json};
@@ -182,13 +182,13 @@ fn compared_with(policy: PolicyKind) -> Vec<PolicyKind> {
 
 impl Explanation {
     fn refused(&self) -> Refused {
-        let summaries = self.results.iter().map(|result| &result.summary);
-        measure::refused(summaries, &self.options)
+        measure::refused(&self.results)
     }
 
     fn of(args: &Args) -> Result<Self, Failure> {
         let (options, origin) = args.options()?;
-        let (results, _) = measure::simulate_all(&options, args.json)?;
+        // (Ctrl-C is not watched here: it ends the program.)
+        let (Simulated { results, .. }, _) = measure::simulate_all(&options, args.json)?;
         let miss_target = 1.0 - options.on_time as f32;
         let decisions = options.policies.iter().zip(&results);
         let decisions = decisions

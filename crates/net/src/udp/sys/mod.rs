@@ -9,7 +9,7 @@ mod portable;
 mod registration;
 
 use std::io;
-use std::net::IpAddr;
+use std::net::SocketAddr;
 
 use super::{BindError, RecvBatch, SendBatch, SocketOptions, SocketStats};
 
@@ -25,18 +25,25 @@ pub(super) enum Engine {
 }
 
 impl Engine {
-    /// Sets the options that are the backend's own, of a socket that is to be bound to that address.
-    pub(super) fn prepare(
+    /// Binds a socket, with the options that are the backend's own. Ours are set before, so that no datagram comes without them; `quinn-udp`
+    /// comes after, since on Windows it asks which address the socket has, and one that is not bound has none.
+    pub(super) fn bind(
         socket: &socket2::Socket,
-        bound: IpAddr,
+        address: SocketAddr,
         options: &SocketOptions,
     ) -> Result<Self, BindError> {
+        let bind = || (socket.bind(&address.into())).map_err(BindError::of_bind(address));
         #[cfg(any(feature = "portable", not(target_os = "linux")))]
         if cfg!(not(target_os = "linux")) || options.backend == super::Backend::Portable {
-            return portable::Portable::prepare(socket, bound, options).map(Self::Portable);
+            bind()?;
+            return portable::Portable::prepare(socket, address.ip(), options).map(Self::Portable);
         }
         #[cfg(target_os = "linux")]
-        return linux::Linux::prepare(socket, bound, options).map(Self::Linux);
+        {
+            let linux = linux::Linux::prepare(socket, address.ip(), options)?;
+            bind()?;
+            Ok(Self::Linux(linux))
+        }
         #[cfg(not(target_os = "linux"))]
         unreachable!("the portable backend has been chosen")
     }

@@ -396,12 +396,29 @@ fn hostile_uploads_are_refused() {
     let kept = |parts: &[(Vec<MeasuredPacket>, bool)], terms: Terms| -> Vec<bool> {
         let mut responder = Responder::new(now);
         responder.handle_control(now, Up::Ask, terms, Counts::default());
+        let mut is_open = false;
         let answers = parts.iter().map(|(rows, is_last)| {
             let (rows, is_last) = (rows.clone(), *is_last);
             let part = Up::Rows { rows, is_last };
-            let answer = responder.handle_control(later, part, terms, Counts::default());
-            let is_kept = answer.part.is_some();
-            assert_eq!(answer.reply, Some(Down::Kept { is_kept }));
+            let answer = responder.handle_control(later, part.clone(), terms, Counts::default());
+            let Some(Down::Kept { is_kept }) = answer.reply else {
+                panic!("{answer:?}")
+            };
+            // What was begun ends when a part is refused: the application kept it open for ever.
+            let handed_on = answer
+                .part
+                .map(|(rows, is_last)| Up::Rows { rows, is_last });
+            let end = Up::Rows {
+                rows: Vec::new(),
+                is_last: true,
+            };
+            let expected = match is_kept {
+                true => Some(part),
+                false => is_open.then_some(end),
+            };
+            assert_eq!(handed_on, expected);
+            is_open = is_kept && !is_last;
+            assert_eq!(responder.has_open_trace(), is_open);
             is_kept
         });
         answers.collect()
