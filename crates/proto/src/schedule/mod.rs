@@ -6,8 +6,9 @@
 //!
 //! - *Fair start*: a new stream starts at the least virtual time of the active ones; when none is active, at the greatest of the
 //!   idle ones.
-//! - *Use it or lose it*: a stream that wakes goes on from the greater of its own and the least active one: nobody saves his
-//!   share for later.
+//! - *Use it or lose it*: a stream that wakes goes on from the greater of its own and the least active one, or, when none is active, the
+//!   greatest idle one: nobody saves his share for later. (Paceline leaves that case open. Streams that send now and then seldom meet another that
+//!   is active, so it is the usual one.)
 //!
 //! One thing is added: a stream whose next message has a deadline goes before all others, the earliest deadline first, as
 //! long as it is not more than [`URGENT_LEAD`] ahead of its share. So an urgent message of a few packets goes at once, and
@@ -144,7 +145,7 @@ impl Schedule {
         let was_idle = lane.queue.is_empty();
         lane.queue.push(entry);
         if was_idle {
-            lane.time = lane.time.max(least.unwrap_or(0));
+            lane.time = lane.time.max(least.unwrap_or(self.idle_max));
             let time = lane.time;
             insert(&mut self.by_time, (time, stream.0));
         }

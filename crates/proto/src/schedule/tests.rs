@@ -125,6 +125,37 @@ fn shares_follow_weights() {
     }
 }
 
+/// A stream that woke while no other was active kept all of its share from before: a download that began between two of a game's messages went before all of them
+/// until it had sent as much as the game ever had.
+#[test]
+fn a_stream_that_wakes_between_others_has_saved_nothing() {
+    let (game, download) = (StreamId(0), StreamId(1));
+    let mut schedule = Schedule::default();
+    schedule.open(game, 1);
+    schedule.open(download, 1);
+    for id in 0..30_000 {
+        schedule.push(game, entry(id, 128, at(id)));
+        send(&mut schedule, 1000);
+    }
+    for id in 0..100 {
+        schedule.push(download, entry(id, 128, NO_DEADLINE));
+    }
+    // What it sends while nobody else wants to, it had for nothing, too.
+    for _ in 0..10 {
+        assert_eq!(send(&mut schedule, 1000).0, 1);
+    }
+    for id in 0..20 {
+        schedule.push(game, entry(id, 128, at(40_000 + id)));
+        assert_eq!(send(&mut schedule, 1000).0, 0, "{id}: it has a deadline");
+        assert_eq!(send(&mut schedule, 1000).0, 1);
+    }
+    // Without deadlines they take turns.
+    schedule.push(game, entry(1, 128, NO_DEADLINE));
+    schedule.push(game, entry(2, 128, NO_DEADLINE));
+    let turns = [(); 4].map(|()| send(&mut schedule, 1000).0);
+    assert_eq!(turns.iter().filter(|stream| **stream == 0).count(), 2);
+}
+
 /// Paceline's rule 1: a new stream neither starves the old ones nor waits for them.
 #[test]
 fn a_new_stream_starts_at_the_least_active_time() {
