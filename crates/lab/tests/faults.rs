@@ -89,3 +89,29 @@ fn outcomes_are_right_after_the_peer_slept() {
         duo.outcomes.len()
     );
 }
+
+/// In the dark a packet each round trip told the peer of messages that had been given up, besides what the application sent.
+#[test]
+fn what_is_given_up_in_the_dark_is_told_of_ever_more_seldom() {
+    let seconds = Duration::from_secs;
+    let dark = path(ms(20), |channel| {
+        channel.blackouts = vec![(seconds(2), seconds(20))];
+    });
+    let mut duo = Duo::connect(1, &dark);
+    duo.run(ms(1000));
+    let mut sent = Vec::new();
+    for _ in 0..25 {
+        let before = duo.stats().packets_sent;
+        for _ in 0..50 {
+            duo.send(&[7; 200], SendOptions::within(ms(100)).drop_when_late());
+            duo.run(ms(20));
+        }
+        sent.push(duo.stats().packets_sent - before);
+    }
+    // What the application sends still leaves, once, and something asks whether there is light, once a second.
+    assert!(sent[4..16].iter().all(|packets| *packets <= 53), "{sent:?}");
+    // Once there is, the peer hears of all of it, and of what comes after.
+    assert_eq!(duo.outcomes.len(), 25 * 50);
+    let received = duo.received.len();
+    assert!((5 * 50..10 * 50).contains(&received), "{received}");
+}

@@ -139,5 +139,8 @@ mod tests {
         assert!(pool.take(1024).capacity() >= 1024);
         pool.give(Vec::with_capacity(1500));
         assert!(pool.take(1400).capacity() >= 1400);
+        // The next size, which it is nearer to and does not reach.
+        pool.give(Vec::with_capacity(1500));
+        assert!(pool.take(2000).capacity() >= 2000);
     }
 }

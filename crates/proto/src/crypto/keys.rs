@@ -168,11 +168,8 @@ impl OpenKeys {
                 updated: false,
             });
         }
-        if let Some(previous) = self
-            .previous
-            .as_ref()
-            .filter(|_| number < self.first_number)
-        {
+        let previous = self.previous.as_ref();
+        if let Some(previous) = previous.filter(|_| number < self.first_number) {
             let len = previous.key.open(previous.nonce(number), header, sealed)?;
             return Ok(Opened {
                 len,
@@ -194,6 +191,17 @@ impl OpenKeys {
     /// Key updates so far.
     pub(crate) const fn generation(&self) -> u32 {
         self.count
+    }
+
+    /// First packet number seen in the current generation.
+    pub(crate) const fn first_number(&self) -> u64 {
+        self.first_number
+    }
+
+    /// Whether only the next generation can open such a packet.
+    pub(crate) const fn is_of_next(&self, number: u64, phase: bool) -> bool {
+        let is_of_previous = self.previous.is_some() && number < self.first_number;
+        phase != (self.count % 2 == 1) && !is_of_previous
     }
 
     /// Forgets the generation before the current one, once its last packets cannot come any more.

@@ -105,6 +105,7 @@ impl Pair {
     /// Whether the packet opens, and if so whether it began a generation.
     fn open(&mut self, (number, phase, packet): &(u64, bool, Vec<u8>)) -> Option<bool> {
         let mut packet = packet.clone();
+        let is_of_next = self.open.is_of_next(*number, *phase);
         let opened = self
             .open
             .open(
@@ -120,6 +121,7 @@ impl Pair {
             packet[HEADER.len()..HEADER.len() + opened.len],
             number.to_be_bytes()
         );
+        assert_eq!(opened.updated, is_of_next);
         Some(opened.updated)
     }
 }

@@ -310,6 +310,12 @@ impl Inbox {
         self.done.words.shrink_to_fit();
     }
 
+    /// Takes nothing of a symbol, but that its block was begun.
+    pub(crate) fn pass_over(&mut self, symbol: &Symbol<'_>, pool: &mut Pool) {
+        let number = expand(u64::from(symbol.truncated_block), 16, self.newest);
+        self.see(number, pool);
+    }
+
     /// The sender has come to this block, whether there is room for it or not: what lies behind the window is let go, since it will not be sent any more.
     fn see(&mut self, number: u64, pool: &mut Pool) {
         self.newest = self.newest.max(number);

@@ -188,6 +188,27 @@ fn places_are_for_blocks_of_several_symbols_of_the_window() {
     assert_eq!(take(&mut inbox, &begun(0), 1, &mut pool), Taken::Duplicate);
 }
 
+/// A symbol that was refused since too many events waited did not move the window: blocks behind it kept their room.
+#[test]
+fn what_is_refused_unseen_moves_the_window_as_well() {
+    let mut inbox = Inbox::default();
+    let mut pool = Pool::new(1 << 20);
+    let begun = |number| block(number, 2, &first(0, 100), &[7; 100]);
+    assert_eq!(take(&mut inbox, &begun(0), 0, &mut pool), Taken::Kept);
+    assert!(inbox.held_bytes() > 0);
+    inbox.pass_over(
+        &Symbol {
+            source_symbols: 2,
+            truncated_block: BLOCK_WINDOW as u16 + 63,
+            esi: 0,
+            data: &[],
+        },
+        &mut pool,
+    );
+    assert_eq!(inbox.held_bytes(), 0);
+    assert_eq!(take(&mut inbox, &begun(0), 1, &mut pool), Taken::Duplicate);
+}
+
 /// What is given up is marked as done word by word: the same as block by block.
 #[test]
 fn runs_are_done_like_their_blocks() {

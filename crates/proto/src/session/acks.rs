@@ -69,7 +69,10 @@ impl Session {
             let sent_at = self.sent.get(largest).map_or(now, |packet| packet.sent_at);
             self.path.congestion.on_congestion(now, sent_at);
         }
-        self.lose_overtaken(now, &mut touched, shared);
+        // (What names nothing new overtakes nothing, and what it looks at is all since the oldest outstanding packet: a peer may repeat itself for ever.)
+        if is_news {
+            self.lose_overtaken(now, &mut touched, shared);
+        }
         self.settle_flights(now, touched, shared);
         self.forget_settled(now);
         shared.experience.loss.observe(&mut self.path.level);

@@ -66,6 +66,11 @@ impl Session {
         let aead = &*shared.config.aead;
         let header_len = header.encoded_len();
         let phase = header.key_phase;
+        if self.keys.open.is_of_next(number, phase) && !self.keys.may_be_ahead() {
+            // A generation for each of its packets would cost as much as a handshake.
+            self.statistics.packets_forged += 1;
+            return false;
+        }
         let Ok(opened) = self.keys.open.open(
             aead,
             self.keys.algorithm,
@@ -78,6 +83,7 @@ impl Session {
             return false;
         };
         if opened.updated {
+            self.keys.is_named = false;
             self.keys.forget_at = Some(now + self.path.round_time() * 3);
         }
         self.statistics.packets_received += 1;
@@ -221,6 +227,7 @@ impl Session {
         shared: &mut Shared<'_>,
     ) -> Result<(), DecodeError> {
         if self.traffic.events.len() >= EVENTS_MAX {
+            self.traffic.inbox.pass_over(symbol, shared.pool);
             contents.is_refused = true;
             return Ok(());
         }

@@ -200,7 +200,10 @@ impl Session {
             return;
         }
         self.sent.set_state(now, number, verdict);
-        self.control.abandon_told.take_if(|told| told.0 == number);
+        if self.forget_told(number) {
+            let round_time = self.path.round_time();
+            self.control.abandon_held = self.liveness.darkness.holds_until(now, round_time);
+        }
         // Until the peer has shown that it hears us, silence would leave one side open and the other not.
         self.control.ping |= self.largest_acked.is_none();
         if packet.is_probe {
@@ -239,6 +242,12 @@ impl Session {
                 message.course.chances.on_lost();
             }
         }
+    }
+
+    /// The packet is lost: whether it was the one that told of blocks that were given up.
+    pub(super) fn forget_told(&mut self, number: u64) -> bool {
+        let told = self.control.abandon_told.take_if(|told| told.0 == number);
+        told.is_some()
     }
 
     /// Forgets the packets that are settled, or have been lost for long: those never came.

@@ -187,8 +187,17 @@ struct Keys {
     open: OpenKeys,
     /// First packet sealed with the current generation.
     first_number: u64,
+    /// An answer of ours has named a packet of the generation that is opened: the peer may have begun the next.
+    is_named: bool,
     /// When the generation before may be forgotten.
     forget_at: Option<Instant>,
+}
+
+impl Keys {
+    /// Whether the peer may have begun the next generation (PROTOCOL.md#keys).
+    const fn may_be_ahead(&self) -> bool {
+        self.is_named || self.seal.generation() > self.open.generation()
+    }
 }
 
 /// Small things that wait to be sent.
@@ -200,6 +209,8 @@ struct Control {
     abandoned: VecDeque<Run>,
     /// The packet that told of the first runs, and of how many.
     abandon_told: Option<(u64, u8)>,
+    /// In the dark: until when telling of them is no reason for a packet.
+    abandon_held: Option<Instant>,
 }
 
 /// Blocks that follow each other.
@@ -389,6 +400,7 @@ impl Session {
                 seal: SealKeys::new(aead, algorithm, seal),
                 open: OpenKeys::new(aead, algorithm, open),
                 first_number: 0,
+                is_named: false,
                 forget_at: None,
             },
             path: Path::new(now, route, datagram_max, shared.experience),

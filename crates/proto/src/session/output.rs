@@ -60,10 +60,11 @@ impl Session {
             }
             _ => {}
         }
+        // (Before it is asked whether the key is spent: a peer that goes on lets a session go on that had come to its end.)
+        self.update_keys(now, shared);
         if self.is_stopped() {
             return None;
         }
-        self.update_keys(now, shared);
         if let Some(challenge) = self.transmit_challenge(now, buffer) {
             return Some(challenge);
         }
@@ -130,7 +131,7 @@ impl Session {
         let wants_control = answers_at.is_some_and(|at| now >= at && !shared.keeps_answers)
             || self.control.ping
             || self.control.path_response.is_some()
-            || self.wants_abandon();
+            || (self.wants_abandon() && self.abandon_held().is_none_or(|at| now >= at));
         let is_idle = !has_symbols && !wants_control;
         if is_idle {
             self.ack.kept_until = answers_at.filter(|at| now < *at);
@@ -221,7 +222,8 @@ impl Session {
     fn write_answer(&mut self, now: Instant, draft: &Draft, writer: &mut Writer<'_>) {
         if self.ack.is_due {
             let ranges = self.received.ranges();
-            if ranges.largest().is_some() {
+            if let Some(largest) = ranges.largest() {
+                self.keys.is_named |= largest >= self.keys.open.first_number();
                 let delay_us = now
                     .since(self.ack.largest_at)
                     .as_micros()
@@ -262,6 +264,7 @@ impl Session {
                 told += 1;
             }
             self.control.abandon_told = Some((draft.number, told));
+            self.control.abandon_held = None;
             draft.is_eliciting = true;
         }
     }
@@ -269,6 +272,11 @@ impl Session {
     /// Whether the peer is to hear of blocks that were given up. One packet at a time tells of them.
     fn wants_abandon(&self) -> bool {
         !self.control.abandoned.is_empty() && self.control.abandon_told.is_none()
+    }
+
+    /// Until when that has to go with other things, as what is sent again does in the dark.
+    pub(super) fn abandon_held(&self) -> Option<Instant> {
+        self.control.abandon_held.filter(|_| self.wants_abandon())
     }
 
     /// Whether path MTU discovery goes on.

@@ -33,6 +33,7 @@ impl Session {
             .filter(|_| may_send && self.may_probe() && !self.traffic.awaits_budget);
         let answers = self.ack.kept_until.filter(|_| may_send);
         let paced = self.traffic.paced_until.filter(|_| may_send);
+        let abandon = self.abandon_held().filter(|_| may_send);
         [
             self.liveness.loss_at,
             idle,
@@ -42,6 +43,7 @@ impl Session {
             block,
             self.sweep_at(),
             paced,
+            abandon,
             validation,
             probe,
         ]
@@ -259,7 +261,9 @@ impl Session {
     /// A packet of the old path: no verdict on the new one.
     fn forget_packet(&mut self, now: Instant, number: u64) {
         self.sent.set_state(now, number, PacketState::LostByTime);
-        self.control.abandon_told.take_if(|told| told.0 == number);
+        if self.forget_told(number) {
+            self.control.abandon_held = None;
+        }
         for position in self.sent.symbols_of(number) {
             let symbol = self.sent.symbol(number, position);
             if let Some(block) = self.traffic.outbox.block_mut(symbol.block) {
