@@ -459,7 +459,6 @@ def read_token(token_key, sealed):
     claims = {"expires_unix_s": reader.uint(8), "psk": reader.bytes(32).hex()}
     claims["servers"] = [reader.bytes(32).hex() for _ in range(reader.uint(1))]
     claims["identity"] = reader.bytes(reader.uint(1)).hex()
-    equal("end of the token", reader.left(), 0)
     return salt, key, claims
 
 

@@ -296,7 +296,7 @@ fn nothing_is_left_behind_by_a_kill() {
             .spawn()
             .expect("the program was built for this test"),
     );
-    let becomes = |expected| (0..2000).any(|_| sleepers(seconds) == expected);
+    let becomes = |expected| (0..20_000).any(|_| sleepers(seconds) == expected);
     assert!(becomes(3), "{} programs run", sleepers(seconds));
     running.0.kill().expect("it runs");
     running.0.wait().expect("it was killed");

@@ -142,7 +142,7 @@ fn a_stream_beyond_the_limit_is_malformed() {
 #[test]
 fn a_sequence_number_far_ahead_is_malformed() {
     let mut liar = Liar::connect();
-    let far = limits::ORDERED_MESSAGES_MAX as u16;
+    let far = limits::ORDERED_MESSAGES_MAX as u16 - 1;
     liar.message(1, Order::Sequence(far), &[1]);
     assert!(!liar.is_found_out());
     liar.message(1, Order::Sequence(far + 1), &[1]);
@@ -312,6 +312,9 @@ fn what_takes_the_place_of_a_large_message_ends_it() {
         message_len: len,
     };
     liar.block(&first, &[1; 900]);
+    // It waits for the large one, whose end was told after it.
+    liar.block = FIRST_BLOCK + 1001;
+    liar.message(1, Order::Sequence(1), &[2]);
     let void = Preamble::First {
         stream: 1,
         order: Order::Void(0),
@@ -321,6 +324,8 @@ fn what_takes_the_place_of_a_large_message_ends_it() {
     liar.block(&void, &[]);
     liar.tell();
     assert_eq!((liar.duo.pieces, liar.duo.aborted), (1, 1));
+    assert_eq!(liar.duo.received.len(), 1);
+    assert_eq!(liar.duo.received_before_abort, 0);
     for index in 1..=len as u64 / 900 {
         liar.block = FIRST_BLOCK + index;
         let later = Preamble::Later {
@@ -330,8 +335,7 @@ fn what_takes_the_place_of_a_large_message_ends_it() {
         liar.block(&later, &[1; 900]);
     }
     assert!(!liar.is_found_out());
-    liar.block = FIRST_BLOCK + 1001;
-    liar.message(1, Order::Sequence(1), &[2]);
+    liar.block = FIRST_BLOCK + 1002;
     liar.message(1, Order::Sequence(2), &[3]);
     assert!(!liar.is_found_out());
     assert_eq!((liar.duo.pieces, liar.duo.aborted), (1, 1));

@@ -33,6 +33,9 @@ pub const ORDERED_BYTES_MAX: usize = 512 * 1024;
 pub const ORDERED_MESSAGES_MAX: usize = 1 << 14;
 /// A sender never sends a symbol of a block more than this many numbers below its newest block.
 pub const BLOCK_WINDOW: u64 = 8192;
+/// How far a sender's block numbers may be ahead of the newest block of which an acknowledgement has come: a receiver takes none for one behind the window that was held
+/// back meanwhile, nor the other way round, since numbers have 16 bits.
+pub const BLOCKS_AHEAD_MAX: u64 = (1 << 15) - BLOCK_WINDOW;
 /// Bytes that a session holds for its peer: blocks half received, messages half assembled or out of order, messages not yet
 /// taken. A sender's queue, its larger messages, what may wait in order, and as much again for padding and repair symbols:
 /// an honest sender is refused only when the application does not take its messages. (A block counts whole from its first symbol on, and takes what has come

@@ -53,6 +53,8 @@ pub(crate) struct Duo {
     /// Pieces of large messages, and messages that ended before they were complete.
     pub pieces: usize,
     pub aborted: usize,
+    /// Messages received before the last of those.
+    pub received_before_abort: usize,
 }
 
 pub(crate) fn key() -> ServerKey {
@@ -114,6 +116,7 @@ impl Duo {
             writable: 0,
             pieces: 0,
             aborted: 0,
+            received_before_abort: 0,
         };
         duo.run(Duration::from_secs(2));
         duo
@@ -142,7 +145,10 @@ impl Duo {
                 }
                 Event::Closed { why } => self.closed.push((host, why)),
                 Event::Piece(Piece::Data { .. }) => self.pieces += 1,
-                Event::Piece(Piece::Aborted { .. }) => self.aborted += 1,
+                Event::Piece(Piece::Aborted { .. }) => {
+                    self.aborted += 1;
+                    self.received_before_abort = self.received.len();
+                }
                 Event::Writable => self.writable += 1,
                 _ => {}
             }

@@ -194,7 +194,7 @@ impl Endpoint {
                     && connecting.remote() == from
                     && connecting.handshake.handle_retry(&retry)
                 {
-                    connecting.on_cookie(now);
+                    connecting.on_cookie();
                     self.after_change(id);
                 }
             }

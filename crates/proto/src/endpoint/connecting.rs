@@ -55,7 +55,10 @@ pub(super) struct Connecting {
     remote: SocketAddr,
     /// When the newest HELLO left.
     hello_at: Instant,
+    /// When it goes again if nothing comes.
     next_hello: Instant,
+    /// It is to go again now, with a cookie.
+    has_cookie: bool,
     repeat: Duration,
     gives_up_at: Instant,
     refusal: Option<Refusal>,
@@ -92,6 +95,7 @@ impl Connecting {
             remote: canonical(options.remote),
             hello_at: now,
             next_hello: now,
+            has_cookie: false,
             repeat: REPEAT,
             gives_up_at: now + config.handshake_timeout,
             refusal: None,
@@ -104,16 +108,19 @@ impl Connecting {
     }
 
     pub(super) fn poll_transmit(&mut self, now: Instant, buffer: &mut [u8]) -> Option<Transmit> {
-        if now < self.next_hello {
+        let is_due = now >= self.next_hello;
+        if !is_due && !core::mem::take(&mut self.has_cookie) {
             return None;
         }
-        if self.hellos > 0 {
+        if is_due && self.hellos > 0 {
             self.handshake.on_repeated();
         }
         let len = self.handshake.encode_hello(buffer)?;
         self.hello_at = now;
-        self.next_hello = now + self.repeat;
-        self.repeat = (self.repeat * 2).min(REPEAT_MAX);
+        if is_due {
+            self.next_hello = now + self.repeat;
+            self.repeat = (self.repeat * 2).min(REPEAT_MAX);
+        }
         self.hellos += 1;
         Some(Transmit {
             to: self.remote,
@@ -128,10 +135,9 @@ impl Connecting {
         (self.hellos == 1).then(|| now.since(self.hello_at))
     }
 
-    /// A cookie came: the HELLO goes again at once, and after that no sooner than it would have: RETRY is not authenticated.
-    pub(super) fn on_cookie(&mut self, now: Instant) {
-        self.next_hello = now;
-        self.repeat = (self.repeat / 2).max(REPEAT);
+    /// A cookie came: the HELLO goes again at once, and after that when it would have: RETRY is not authenticated.
+    pub(super) const fn on_cookie(&mut self) {
+        self.has_cookie = true;
         self.hellos = 0;
     }
 
@@ -143,7 +149,11 @@ impl Connecting {
     }
 
     pub(super) fn poll_timeout(&self) -> Option<Instant> {
-        Some(self.next_hello.min(self.gives_up_at))
+        let next = match self.has_cookie {
+            true => self.hello_at,
+            false => self.next_hello,
+        };
+        Some(next.min(self.gives_up_at))
     }
 
     pub(super) fn handle_timeout(&mut self, now: Instant) -> Option<CloseReason> {

@@ -7,7 +7,9 @@ use core::ops::RangeInclusive;
 
 use super::partials::{Cuts, Partial, Partials};
 use super::{Assemblies, Head};
-use crate::limits::{BLOCK_WINDOW, PARTIAL_BLOCKS_MAX, RECEIVE_MAX, SOURCE_SYMBOLS_MAX};
+use crate::limits::{
+    BLOCK_WINDOW, BLOCKS_AHEAD_MAX, PARTIAL_BLOCKS_MAX, RECEIVE_MAX, SOURCE_SYMBOLS_MAX,
+};
 use crate::pool::Pool;
 use crate::stream::Arrived;
 use crate::wire::{Order, Preamble, Reader, Symbol, expand};
@@ -168,6 +170,18 @@ impl Inbox {
         }
     }
 
+    /// The end of a message that was handed on in part, if the last that is ready is one: its stream and first block.
+    pub(crate) fn pop_aborted(&mut self) -> Option<(u16, u64)> {
+        let is_end = |ready: &mut Ready| matches!(ready, Ready::Aborted { .. });
+        match self.ready.pop_back_if(is_end)? {
+            Ready::Aborted {
+                stream,
+                first_block,
+            } => Some((stream, first_block)),
+            _ => None,
+        }
+    }
+
     /// The message that begins with this block is not wanted.
     pub(crate) fn drop_message(&mut self, first_block: u64, pool: &mut Pool) {
         let mut unheard = VecDeque::new();
@@ -186,7 +200,9 @@ impl Inbox {
         room: Room,
         pool: &mut Pool,
     ) -> Taken {
-        let number = expand(u64::from(symbol.truncated_block), 16, self.newest);
+        let Some(number) = self.number(symbol) else {
+            return Taken::Refused;
+        };
         let k = usize::from(symbol.source_symbols);
         if k > SOURCE_SYMBOLS_MAX {
             return Taken::Malformed;
@@ -312,8 +328,15 @@ impl Inbox {
 
     /// Takes nothing of a symbol, but that its block was begun.
     pub(crate) fn pass_over(&mut self, symbol: &Symbol<'_>, pool: &mut Pool) {
+        if let Some(number) = self.number(symbol) {
+            self.see(number, pool);
+        }
+    }
+
+    /// Of its block; None where it is further on than senders may be, so that it must be one from long ago: a packet was held back meanwhile.
+    fn number(&self, symbol: &Symbol<'_>) -> Option<u64> {
         let number = expand(u64::from(symbol.truncated_block), 16, self.newest);
-        self.see(number, pool);
+        (number <= self.newest + BLOCKS_AHEAD_MAX).then_some(number)
     }
 
     /// The sender has come to this block, whether there is room for it or not: what lies behind the window is let go, since it will not be sent any more.

@@ -209,6 +209,25 @@ fn what_is_refused_unseen_moves_the_window_as_well() {
     assert_eq!(take(&mut inbox, &begun(0), 1, &mut pool), Taken::Duplicate);
 }
 
+/// A packet held back until its block's number was read as one far ahead had the receiver take all blocks of the present for ones behind its window: it acknowledged them and
+/// threw them away, and a block of one symbol was handed on twice.
+#[test]
+fn what_was_held_back_for_long_is_not_taken_for_what_is_to_come() {
+    let mut inbox = Inbox::default();
+    let mut pool = Pool::new(1 << 20);
+    let whole = |number| block(number, 1, &first(0, 100), &[7; 100]);
+    for number in (0..=40_000).step_by(8000) {
+        assert_eq!(take(&mut inbox, &whole(number), 0, &mut pool), Taken::Ready);
+        message(&mut inbox);
+    }
+    assert_eq!(take(&mut inbox, &whole(0), 0, &mut pool), Taken::Refused);
+    assert_eq!(take(&mut inbox, &whole(40_001), 0, &mut pool), Taken::Ready);
+    message(&mut inbox);
+    // As far ahead as a sender may be.
+    let ahead = whole(40_001 + BLOCKS_AHEAD_MAX);
+    assert_eq!(take(&mut inbox, &ahead, 0, &mut pool), Taken::Ready);
+}
+
 /// What is given up is marked as done word by word: the same as block by block.
 #[test]
 fn runs_are_done_like_their_blocks() {

@@ -5,7 +5,7 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use super::{Block, Chances, Large};
-use crate::limits::{BLOCK_WINDOW, LARGE_BYTES_MAX, LARGE_IN_PROGRESS_MAX};
+use crate::limits::{BLOCK_WINDOW, BLOCKS_AHEAD_MAX, LARGE_BYTES_MAX, LARGE_IN_PROGRESS_MAX};
 use crate::stream::{Delivery, Held, MessageId, SendOptions, StreamId, WhenLate};
 use crate::time::Instant;
 
@@ -271,7 +271,7 @@ impl Outbox {
     /// Whether `count` more blocks keep within the window that a receiver remembers, and within what it can tell from 16 bits.
     pub(crate) fn has_block_numbers(&self, count: usize) -> bool {
         let in_doubt = self.next_block() + count as u64 - self.newest_acked;
-        self.index.len() + count <= BLOCK_WINDOW as usize && in_doubt <= (1 << 15) - BLOCK_WINDOW
+        self.index.len() + count <= BLOCK_WINDOW as usize && in_doubt <= BLOCKS_AHEAD_MAX
     }
 
     pub(crate) fn on_block_acked(&mut self, number: u64) {

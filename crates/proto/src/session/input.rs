@@ -263,10 +263,7 @@ impl Session {
                 Ready::Aborted {
                     stream,
                     first_block,
-                } => self.traffic.events.push(Event::Piece(Piece::Aborted {
-                    stream: StreamId(stream),
-                    message: first_block,
-                })),
+                } => self.push_aborted(stream, first_block),
             }
         }
         Ok(())
@@ -363,6 +360,10 @@ impl Session {
                     let given_up = Order::Sequence(sequence);
                     let inbox = &mut self.traffic.inbox;
                     inbox.drop_superseded(stream, given_up, first_block, shared.pool);
+                    // Before the messages that have waited for it.
+                    while let Some((stream, first_block)) = self.traffic.inbox.pop_aborted() {
+                        self.push_aborted(stream, first_block);
+                    }
                 }
                 while let Some(data) = self.traffic.incoming.next(stream) {
                     self.push_message(stream, data);
@@ -374,6 +375,13 @@ impl Session {
                     .drop_superseded(stream, order, first_block, shared.pool);
             }
         }
+    }
+
+    fn push_aborted(&mut self, stream: u16, first_block: u64) {
+        self.traffic.events.push(Event::Piece(Piece::Aborted {
+            stream: StreamId(stream),
+            message: first_block,
+        }));
     }
 
     fn push_message(&mut self, stream: u16, data: Vec<u8>) {

@@ -86,7 +86,7 @@ impl Incoming {
                 let Some(ahead) = ahead(truncated, entry.next) else {
                     return Verdict::Never;
                 };
-                if ahead as usize > ORDERED_MESSAGES_MAX {
+                if ahead as usize >= ORDERED_MESSAGES_MAX {
                     return Verdict::Malformed;
                 }
                 if ahead == 0 {
@@ -244,7 +244,7 @@ mod tests {
     #[test]
     fn a_sequence_number_far_ahead_is_malformed() {
         let mut incoming = Incoming::default();
-        let far = ORDERED_MESSAGES_MAX as u16 + 1;
+        let far = ORDERED_MESSAGES_MAX as u16;
         assert_eq!(
             incoming.judge(0, Order::Sequence(far), 0),
             Verdict::Malformed
