@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use punctual_lab::channel::{LossModel, RateSpec};
 use punctual_lab::world::{EcnFault, World};
-use punctual_proto::{Outcome, SendOptions};
+use punctual_proto::{MessageId, Outcome, SendOptions};
 use support::{Duo, client_config, ms, path, server_config};
 
 fn with_fault(fault: EcnFault) -> Duo {
@@ -34,6 +34,33 @@ fn a_path_that_drops_ecn_capable_packets_is_used_without() {
     assert!(sent.is_ok());
     duo.run(Duration::from_secs(10));
     assert_eq!(duo.received.len(), 52);
+}
+
+/// A client that came to a network which drops ECN-capable packets lost its session: nothing that its server answers got through, its answers to challenges
+/// included, while a new session there would have found out.
+#[test]
+fn a_path_that_begins_to_drop_ecn_capable_packets_is_used_without() {
+    let mut duo = Duo::connect(1, &path(ms(40), |_| {}));
+    let within = SendOptions::within(ms(100));
+    for _ in 0..20 {
+        duo.send(&[1; 200], within);
+        duo.run(ms(100));
+    }
+    duo.world.set_ecn_fault(Some(EcnFault::Drops));
+    let mut later = Vec::new();
+    for tick in 0..600 {
+        let id = duo.send(&[1; 200], within);
+        // After three seconds.
+        if tick >= 30 {
+            later.push(id);
+        }
+        duo.run(ms(100));
+    }
+    assert!(duo.closed.is_empty(), "{:?}", duo.closed);
+    assert_eq!(duo.received.len(), 620);
+    let is_on_time = |id: &&MessageId| matches!(duo.outcome_of(**id), Some(Outcome::OnTime { .. }));
+    let on_time = later.iter().filter(is_on_time).count();
+    assert!(on_time >= 565, "{on_time} of 570");
 }
 
 /// Every mark halved the window, so that 4 of 100 messages arrived.

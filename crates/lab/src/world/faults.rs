@@ -23,6 +23,11 @@ impl World {
         self
     }
 
+    /// As [`with_ecn_fault`](Self::with_ecn_fault), from now on: what it looks like to come to another network.
+    pub fn set_ecn_fault(&mut self, fault: Option<EcnFault>) {
+        self.ecn_fault = fault;
+    }
+
     /// A host's clock jumps ahead: how it looks to the host when its peer was suspended.
     pub fn jump_clock(&mut self, host: HostId, span: Duration) {
         self.hosts[host.0 as usize].clock.offset_ns += span.as_nanos() as u64;

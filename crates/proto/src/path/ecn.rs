@@ -1,4 +1,9 @@
 //! Whether ECN-capable packets pass a path (RFC 9000 section 13.4.2): some networks drop them, others mark every one.
+//!
+//! A client does not see that its network has become another one. So while nothing is answered for long, packets go unmarked, and when they
+//! are, marks are tested anew.
+
+use crate::time::Instant;
 
 /// Packets lost before any arrived, after which the mark is taken to be why.
 const LOST: u8 = 3;
@@ -9,6 +14,8 @@ const TESTED: u64 = 10;
 pub(crate) enum EcnTest {
     /// As far as the first packets tell.
     Running {
+        /// What left before tells nothing.
+        since: Instant,
         lost: u8,
         arrived: u64,
         marked: u64,
@@ -19,25 +26,41 @@ pub(crate) enum EcnTest {
 
 impl Default for EcnTest {
     fn default() -> Self {
+        Self::since(Instant::ZERO)
+    }
+}
+
+impl EcnTest {
+    const fn since(since: Instant) -> Self {
         Self::Running {
+            since,
             lost: 0,
             arrived: 0,
             marked: 0,
         }
     }
-}
 
-impl EcnTest {
+    /// There is an answer after a time in which packets went unmarked.
+    pub(crate) const fn test_again(&mut self, now: Instant) {
+        if self.is_capable() {
+            *self = Self::since(now);
+        }
+    }
+
     /// Whether packets are to be marked as ECN-capable.
     pub(crate) const fn is_capable(&self) -> bool {
         !matches!(self, Self::Failed)
     }
 
     /// A packet that was sent as ECN-capable is taken for lost, and not for its size.
-    pub(crate) const fn on_lost(&mut self) {
+    pub(crate) fn on_lost(&mut self, sent_at: Instant) {
         if let Self::Running {
-            lost, arrived: 0, ..
+            since,
+            lost,
+            arrived: 0,
+            ..
         } = self
+            && sent_at >= *since
         {
             *lost += 1;
             if *lost >= LOST {
@@ -47,8 +70,10 @@ impl EcnTest {
     }
 
     /// One has arrived.
-    pub(crate) const fn on_arrived(&mut self) {
-        if let Self::Running { arrived, .. } = self {
+    pub(crate) fn on_arrived(&mut self, sent_at: Instant) {
+        if let Self::Running { since, arrived, .. } = self
+            && sent_at >= *since
+        {
             *arrived += 1;
         }
     }
@@ -78,14 +103,14 @@ mod tests {
         let mut dropping = EcnTest::default();
         for _ in 0..LOST {
             assert!(dropping.is_capable());
-            dropping.on_lost();
+            dropping.on_lost(Instant::ZERO);
         }
         assert!(!dropping.is_capable());
 
         let mut marking = EcnTest::default();
         for _ in 0..TESTED {
             assert!(marking.is_capable());
-            marking.on_arrived();
+            marking.on_arrived(Instant::ZERO);
             marking.conclude(1);
         }
         assert!(!marking.is_capable());
@@ -94,11 +119,11 @@ mod tests {
     #[test]
     fn losses_after_an_arrival_and_some_marks_are_the_path_s() {
         let mut lossy = EcnTest::default();
-        lossy.on_arrived();
+        lossy.on_arrived(Instant::ZERO);
         lossy.conclude(0);
         for _ in 0..100 {
-            lossy.on_lost();
-            lossy.on_arrived();
+            lossy.on_lost(Instant::ZERO);
+            lossy.on_arrived(Instant::ZERO);
             lossy.conclude(1);
         }
         assert!(lossy.is_capable());

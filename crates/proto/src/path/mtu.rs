@@ -11,6 +11,8 @@ const TRIES: u8 = 3;
 /// Large packets lost in turn, with none arriving between them, after which the path may have shrunk. It has if something smaller passes and a large packet that leaves later does
 /// not. (What an outage takes is no sign: one of a third of a second is as many.)
 const BLACK_HOLE: u8 = 4;
+/// A size is tried again after so long, and then after twice as long.
+const TRY_AGAIN: Duration = Duration::from_secs(1);
 /// Whether anything passes is asked again after so long.
 const ASK_AGAIN: Duration = Duration::from_secs(1);
 /// How long a size that failed is left alone (RFC 8899 section 5.1.1).
@@ -141,7 +143,8 @@ impl MtuSearch {
             self.failed_tries = 0;
             self.next_at = Some(now + RETRY);
         } else {
-            self.next_at = Some(now);
+            // All tries are not to fall into one outage (RFC 8899 section 5.1.1).
+            self.next_at = Some(now + TRY_AGAIN * u32::from(self.failed_tries));
         }
     }
 
@@ -248,17 +251,27 @@ mod tests {
         let mut mtu = MtuSearch::new(1472);
         let mut now = Instant::from_micros(5);
         let mut number = 0;
-        while let Some(size) = mtu.poll_probe(now) {
+        let mut lost_at = Vec::new();
+        while lost_at.len() < 3 {
+            let Some(size) = mtu.poll_probe(now) else {
+                now = now + Duration::from_millis(100);
+                continue;
+            };
             mtu.on_probe_sent(number, size);
             assert_eq!(mtu.poll_probe(now), None, "one probe at a time");
             if size <= 1420 {
                 assert!(mtu.on_acked(number, now));
             } else {
                 mtu.on_probe_lost(number, now);
+                lost_at.push(now);
             }
             number += 1;
         }
         assert_eq!(mtu.current(), 1400);
+        // All three fell into an outage of a third of a second, and the path was narrow for ten minutes.
+        let tried_for = lost_at[2].since(lost_at[0]);
+        assert!(tried_for >= Duration::from_secs(3), "{tried_for:?}");
+        assert_eq!(mtu.poll_probe(now + RETRY / 2), None);
         now = now + RETRY;
         assert_eq!(mtu.poll_probe(now), Some(1452));
     }

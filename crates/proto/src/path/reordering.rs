@@ -9,8 +9,11 @@ use core::time::Duration;
 use super::Rtt;
 use crate::time::Instant;
 
-/// The share of the allowance that fades, at most once a round trip: RFC 8985 section 7.2 keeps its window for 16 recoveries.
+/// The share of the allowance that fades ..
 const FADING: u32 = 64;
+/// .. in so many round trips in which nothing came after what had left later: half of it in some thousands. (RFC 8985 section 7.2 keeps its window for 16 recoveries.
+/// Once a round trip, or in sixteen, more was taken for lost that came: over recorded networks at 1.14 and 1.09 times the cost.)
+const KEPT: u32 = 128;
 
 #[derive(Default)]
 pub(crate) struct Reordering {
@@ -32,9 +35,13 @@ impl Reordering {
         self.allowance = self.allowance.max(needed);
     }
 
-    /// A flight went without reordering. A download has hundreds of them a second, which say no more than one.
-    pub(crate) fn on_orderly_flight(&mut self, now: Instant, rtt: &Rtt) {
-        if now.since(self.faded_at) < rtt.smoothed() {
+    /// Packets were answered for, one of them after others that left later or none. What comes in order fades the allowance, a round trip of it as much as one packet
+    /// in it: a download has hundreds of them.
+    pub(crate) fn on_answered(&mut self, now: Instant, overtook: bool, rtt: &Rtt) {
+        if overtook {
+            self.faded_at = now;
+        }
+        if now.since(self.faded_at) < rtt.smoothed() * KEPT {
             return;
         }
         self.faded_at = now;
@@ -42,5 +49,38 @@ impl Reordering {
         if self.allowance < Duration::from_micros(100) {
             self.allowance = Duration::ZERO;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The allowance faded at rounds that a flight had not completed, of which those of one symbol have none: one late packet took a round from all messages, for ever.
+    #[test]
+    fn what_is_not_needed_any_more_goes() {
+        let ms = Duration::from_millis;
+        let mut now = Instant::from_micros(1_000_000);
+        let mut rtt = Rtt::default();
+        rtt.record(now, ms(80));
+        let mut reordering = Reordering::default();
+        reordering.on_spurious(ms(60), ms(140), &rtt);
+        assert_eq!(reordering.allowance(), ms(40));
+        let mut in_order = |reordering: &mut Reordering, for_so_long: Duration| {
+            let end = now + for_so_long;
+            while now < end {
+                now = now + ms(16);
+                reordering.on_answered(now, false, &rtt);
+            }
+            reordering.on_answered(now, true, &rtt);
+            reordering.allowance()
+        };
+        assert!(in_order(&mut reordering, ms(60_000)) > ms(34));
+        // Now and then something comes late: it stays.
+        let before = reordering.allowance();
+        for _ in 0..1000 {
+            assert_eq!(in_order(&mut reordering, ms(5_000)), before);
+        }
+        assert_eq!(in_order(&mut reordering, ms(7_200_000)), Duration::ZERO);
     }
 }

@@ -38,6 +38,8 @@ impl Session {
         let mut stamps = self.take_stamps(now, number, ack, &named);
         let typical = self.typical(now, &numbers, &stamps);
         self.take_timestamps(now, ack, typical, shared.experience.resumed_at, &mut stamps);
+        // One that is named only now came after others that left later.
+        let overtook = (numbers.first()).is_some_and(|first| Some(*first) < self.largest_acked);
         self.largest_acked = self.largest_acked.max(Some(largest));
         self.received.on_acknowledged(&ack.ranges);
         let mut touched = core::mem::take(shared.touched);
@@ -57,7 +59,12 @@ impl Session {
         if is_news {
             let was_silent = self.liveness.last_acked + self.path.round_time() * 2 < now;
             self.liveness.last_acked = now;
+            if self.liveness.darkness.is_dark(now) {
+                self.path.ecn.test_again(now);
+            }
             self.liveness.darkness.on_answered();
+            let path = &mut self.path;
+            path.reordering.on_answered(now, overtook, &path.rtt);
             if was_silent {
                 self.resume_after_silence(now);
             }
@@ -146,7 +153,7 @@ impl Session {
             self.statistics.packets_spurious += u64::from(was != PacketState::Outstanding);
             return;
         }
-        self.path.ecn.on_arrived();
+        self.path.ecn.on_arrived(sent_at);
         self.path.mtu.on_arrived(packet.bytes.into(), sent_at);
         if packet.is_probe {
             self.path.mtu.on_acked(number, now);

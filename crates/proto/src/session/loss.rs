@@ -210,8 +210,10 @@ impl Session {
             self.path.mtu.on_probe_lost(number, now);
             return;
         }
-        if packet.sent_at >= self.path.began {
-            self.path.ecn.on_lost();
+        // (What was cut for a wider path is lost for its size.)
+        let fits = usize::from(packet.bytes) <= self.path.mtu.current();
+        if packet.sent_at >= self.path.began && fits {
+            self.path.ecn.on_lost(packet.sent_at);
         }
         self.statistics.packets_lost += 1;
         if verdict != PacketState::LostInSilence {

@@ -349,7 +349,8 @@ impl Session {
             self.forget_settled(now);
         }
         let is_eliciting = draft.is_eliciting;
-        let ecn = if is_eliciting && self.path.ecn.is_capable() {
+        let is_dark = self.liveness.darkness.is_dark(now);
+        let ecn = if is_eliciting && self.path.ecn.is_capable() && !is_dark {
             Ecn::Ect0
         } else {
             Ecn::NotEct

@@ -300,7 +300,15 @@ impl Session {
         let held = message.held();
         self.traffic.streams.on_resolved(message.stream, held);
         let predicted = message.deadline.map(|_| message.predicted_on_time);
-        let is_kept_or_missed = !matches!(outcome, Outcome::Superseded | Outcome::Cancelled { .. });
+        // (As streams count them: what the end of the session cuts off is neither.)
+        let is_kept_or_missed = !matches!(
+            outcome,
+            Outcome::Superseded
+                | Outcome::Cancelled { .. }
+                | Outcome::Dropped {
+                    why: MissReason::Closed
+                }
+        );
         let told = predicted.filter(|_| is_kept_or_missed);
         if let Some(stream) = self.traffic.streams.get_mut(message.stream) {
             match message.delivery {

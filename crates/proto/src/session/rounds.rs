@@ -525,12 +525,6 @@ impl Session {
     }
 
     fn end_round(&mut self, now: Instant, number: u64, shared: &mut Shared<'_>) {
-        let Some(block) = self.traffic.outbox.block(number) else {
-            return;
-        };
-        if block.sent > 0 && block.flight.is_acked {
-            self.path.reordering.on_orderly_flight(now, &self.path.rtt);
-        }
         self.begin_round(now, number, shared);
     }
 
