@@ -182,6 +182,7 @@ fn a_link_is_shared_and_drops_what_its_queue_does_not_hold() {
             rate_bits_per_second: 10_000_000,
             queue_bytes: 3750,
             ecn_mark_bytes: None,
+            is_policer: false,
         }),
         ..options(vec![path(10, 0.0), path(10, 0.0)])
     });

@@ -77,6 +77,7 @@ impl From<Bottleneck> for LinkSpec {
             rate_bits_per_second: bottleneck.bits_per_second,
             queue_bytes: bottleneck.queue_bytes,
             ecn_mark_bytes: bottleneck.ecn_mark_bytes,
+            is_policer: false,
         }
     }
 }

@@ -24,6 +24,9 @@ pub struct LinkSpec {
     pub queue_bytes: u64,
     /// ECN-capable packets that find more than this many bytes waiting are marked (RFC 3168); None marks nothing.
     pub ecn_mark_bytes: Option<u64>,
+    /// Nothing waits: it is a policer, a bucket of `queue_bytes` that fills at the rate, and what finds too little in it is dropped. (What waited in the queue of
+    /// a link is what is missing in such a bucket.)
+    pub is_policer: bool,
 }
 
 impl LinkSpec {
@@ -34,6 +37,17 @@ impl LinkSpec {
             rate_bits_per_second,
             queue_bytes: (product * products) as u64,
             ecn_mark_bytes: None,
+            is_policer: false,
+        }
+    }
+
+    /// A policer: what comes passes at once or not at all.
+    pub const fn policer(rate_bits_per_second: u64, bucket_bytes: u64) -> Self {
+        Self {
+            rate_bits_per_second,
+            queue_bytes: bucket_bytes,
+            ecn_mark_bytes: None,
+            is_policer: true,
         }
     }
 }
@@ -139,6 +153,9 @@ impl Link {
 
     /// Bytes that left since the counts began: also of what waited then, and nothing of what waits now.
     fn carried_bytes(&self, now: Moment) -> u64 {
+        if self.spec.is_policer {
+            return self.stats.bytes;
+        }
         let waits_more_ns = self.queue.backlog_ns(now.0) as f64 - self.backlog_before_ns as f64;
         let waits_more = waits_more_ns / 1e9 * self.spec.rate_bits_per_second as f64 / 8.0;
         (self.stats.bytes as f64 - waits_more).max(0.0) as u64
@@ -158,6 +175,10 @@ impl Link {
         let Some(wait_ns) = self.queue.wait_ns(now.0, bytes as u64) else {
             self.stats.dropped += 1;
             return None;
+        };
+        let (backlog_ns, wait_ns) = match self.spec.is_policer {
+            true => (0, 0),
+            false => (backlog_ns, wait_ns),
         };
         let is_marked = is_capable
             && self
@@ -252,6 +273,7 @@ mod tests {
             rate_bits_per_second: 12_000_000,
             queue_bytes: 4 * 1500,
             ecn_mark_bytes: Some(1500),
+            is_policer: false,
         });
         let passed: Vec<_> = (0..6)
             .map(|_| {
@@ -288,6 +310,7 @@ mod tests {
             rate_bits_per_second: 12_000_000,
             queue_bytes: 15_000,
             ecn_mark_bytes: Some(0),
+            is_policer: false,
         });
         for is_capable in [false, true, false, true] {
             link.offer(Moment(0), 1500, is_capable);

@@ -72,7 +72,7 @@ fn a_busy_application_does_not_hold_up_a_measurement() {
     let pair = pair_of(config());
     let out = stream(&pair.ours);
     for _ in 0..1200 {
-        out.send_blocking(&[7; 20], SendOptions::default()).unwrap();
+        out.send_blocking([7; 20], SendOptions::default()).unwrap();
     }
     for _ in 0..1200 {
         assert!(out.next_outcome_timeout(PATIENCE).unwrap().is_some());

@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 
 use punctual_lab::emulator::{FIRST_CLIENT, Privilege, SERVER, Site};
 use punctual_lab::scenario::Scenario;
-use punctual_lab::world::LinkSpec;
 use serde_json::json;
 
 use super::sockets::{self, Notes};
@@ -34,11 +33,7 @@ pub(super) fn hold(
     }
     let mut emulator = sockets::start(scenario, seed, notes)?;
     if let Some(link) = scenario.link {
-        emulator.begin_link(LinkSpec {
-            rate_bits_per_second: link.bits_per_second,
-            queue_bytes: link.queue_bytes,
-            ecn_mark_bytes: link.ecn_mark_bytes,
-        });
+        emulator.begin_link(link.into());
     }
     let last = Ipv4Addr::from_bits(FIRST_CLIENT.to_bits() + scenario.sessions - 1);
     let clients = match scenario.sessions {

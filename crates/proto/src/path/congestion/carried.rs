@@ -3,6 +3,7 @@
 use core::time::Duration;
 
 use super::delays::Least;
+use super::yields::Yields;
 use crate::time::Instant;
 
 /// Below this share of the most that came back within ten seconds the path is not full. Jitter makes the most too large by up to a third.
@@ -30,6 +31,8 @@ struct Period {
     acked_bytes: u64,
     acked: u16,
     lost: u16,
+    /// Packets that did not come, whatever of them counts.
+    missing: u16,
 }
 
 /// What the losses of a period are.
@@ -72,6 +75,7 @@ pub(super) struct Carried {
     /// Share of packets that is lost while we send clearly less than the path has carried: that is not our doing.
     chance_loss: f32,
     told: Told,
+    yields: Yields,
     /// When the first packet of the latest burst of losses was sent.
     burst_began: Instant,
 }
@@ -121,9 +125,15 @@ impl Carried {
         }
     }
 
+    /// A packet did not come, whether it counts or not.
+    pub(super) const fn on_missing(&mut self) {
+        self.period.missing = self.period.missing.saturating_add(1);
+    }
+
     /// A packet that was taken for lost arrived after all.
     pub(super) const fn on_spurious_loss(&mut self) {
         self.period.lost = self.period.lost.saturating_sub(1);
+        self.period.missing = self.period.missing.saturating_sub(1);
     }
 
     /// Whether the answer for a packet sent at `sent_at` ends the period.
@@ -138,6 +148,9 @@ impl Carried {
         let seconds = now.since(period.began).as_secs_f64().max(1e-4);
         self.rate = (period.acked_bytes as f64 / seconds) as u32;
         self.rate_max.record(now, u32::MAX - self.rate, RATE_MEMORY);
+        let came = f64::from(period.acked.max(1)) / seconds;
+        let missing = f64::from(period.missing) / seconds;
+        self.yields.record(came + missing, came);
         let this = Told {
             rate: self.rate,
             lost: f32::from(period.lost) / f32::from((period.acked + period.lost).max(1)),
@@ -163,6 +176,10 @@ impl Carried {
         if f64::from(before.rate) >= self.rate_max() * CLEAR_SHARE {
             let less = (self.chance_loss - before.lost).max(0.0);
             self.chance_loss -= less * CHANCE_WEIGHT_FULL;
+            return false;
+        }
+        if self.yields.is_policed() {
+            self.chance_loss -= self.chance_loss * CHANCE_WEIGHT;
             return false;
         }
         let weight = match self.chance_loss {

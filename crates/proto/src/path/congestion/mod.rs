@@ -25,6 +25,7 @@ mod rivalry;
 mod room;
 mod silence;
 mod waits;
+mod yields;
 
 #[cfg(test)]
 mod tests;
@@ -503,6 +504,7 @@ impl Congestion {
 
     pub(crate) fn on_lost(&mut self, now: Instant, sent_at: Instant, bytes: usize) {
         self.on_forgotten(bytes);
+        self.carried.on_missing();
         if self.recovery.covers(sent_at) {
             self.silence.on_lost(bytes);
             return;
