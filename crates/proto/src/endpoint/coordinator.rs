@@ -2,9 +2,9 @@
 //! each session keeps to its own window.
 //!
 //! A bucket of bytes fills at the rate of the uplink, when that is configured; a session that finds it empty waits in line:
-//! those with deadlines first, each for one packet at a time. Where the uplink is not known, what goes beyond a larger bucket is
-//! spread over a quarter of the time that its deadlines leave: a compromise between a repair that still comes in time and an
-//! uplink that may be slow.
+//! those with deadlines first, each for one packet at a time. Where the uplink is not known, what goes beyond a larger bucket leaves at the sum of
+//! what each session needs to spread its own over a quarter of the time that its deadline leaves: a compromise between a repair that still comes in time
+//! and an uplink that may be slow.
 //! Acknowledgements and all else but symbols and probes of the path never wait here.
 
 use alloc::collections::VecDeque;
@@ -17,8 +17,12 @@ use crate::time::{Instant, nanos};
 const BURST: i64 = 64 * 1024;
 /// And into one that is not known: what a server of a few hundred players sends in a tick goes without delay.
 const BURST_UNKNOWN: i64 = 256 * 1024;
-/// Messages without a deadline are spread over this time.
+/// Messages without a deadline are spread over this time ..
 const SPREAD: Duration = Duration::from_millis(20);
+/// .. and those that have hardly any left over this.
+const SPREAD_LEAST: Duration = Duration::from_millis(5);
+/// Bytes a second that leave at least.
+const RATE_LEAST: u64 = 1_000_000;
 
 /// What a session has ready to send.
 #[derive(Clone, Copy, Debug)]
@@ -35,15 +39,20 @@ pub(super) struct Coordinator {
     /// Bytes that may leave now.
     level: i64,
     updated: Instant,
-    urgent: VecDeque<u32>,
-    others: VecDeque<u32>,
-    /// Bytes that the sessions in line had ready, less those sent since.
-    waiting_bytes: u64,
-    /// Where the uplink is not known: by when what waits is to have left.
-    finish_by: Option<Instant>,
-    /// Where the uplink is not known: the bytes a second that this takes. Falls only when the line is empty: what sessions have
-    /// ready is known roughly, and when they have more the rest must not crawl.
+    urgent: VecDeque<Place>,
+    others: VecDeque<Place>,
+    /// Bytes a second that those in line need.
+    needed: u64,
+    /// The most of that since the line was empty: what sessions have ready is known roughly, and when they have more the rest must not crawl.
     planned: u64,
+}
+
+/// A session in line.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    session: u32,
+    /// Bytes a second that it needs.
+    rate: u32,
 }
 
 impl Coordinator {
@@ -54,8 +63,7 @@ impl Coordinator {
             updated: Instant::ZERO,
             urgent: VecDeque::new(),
             others: VecDeque::new(),
-            waiting_bytes: 0,
-            finish_by: None,
+            needed: 0,
             planned: 0,
         }
     }
@@ -85,58 +93,46 @@ impl Coordinator {
 
     /// Bytes a second that leave at present.
     fn rate(&self) -> u64 {
-        match (self.uplink, self.finish_by) {
-            (Uplink::BytesPerSecond(rate), _) => rate,
-            (Uplink::Unknown, Some(_)) => self.planned.max(1_000_000),
+        match self.uplink {
+            Uplink::BytesPerSecond(rate) => rate,
+            Uplink::Unknown if self.is_waiting() => self.planned.max(RATE_LEAST),
             // Nobody waits: whatever left has left.
-            (Uplink::Unknown, None) | (Uplink::Unlimited, _) => u64::MAX,
+            Uplink::Unknown | Uplink::Unlimited => u64::MAX,
         }
     }
 
     /// A packet with symbols has left.
     pub(super) const fn on_sent(&mut self, bytes: usize) {
         self.level -= bytes as i64;
-        self.waiting_bytes = self.waiting_bytes.saturating_sub(bytes as u64);
     }
 
-    /// A session gets in line; at its end, also when it has just had its turn (`is_new` is false then).
-    pub(super) fn wait(&mut self, now: Instant, session: u32, pending: Pending, is_new: bool) {
-        if is_new {
-            self.waiting_bytes += pending.bytes;
-            let spread = pending.slack.map_or(SPREAD, |slack| slack / 4);
-            let finish_by = now + spread;
-            self.finish_by = Some(match self.finish_by {
-                Some(earlier) => earlier.min(finish_by),
-                None => finish_by,
-            });
-            self.plan(now);
-        }
+    /// A session gets in line; at its end, also when it has just had its turn.
+    pub(super) fn wait(&mut self, session: u32, pending: Pending) {
+        let spread = pending.slack.map_or(SPREAD, |slack| slack / 4);
+        let spread = nanos(spread.max(SPREAD_LEAST));
+        let rate = u128::from(pending.bytes) * 1_000_000_000 / u128::from(spread);
+        let rate = u32::try_from(rate).unwrap_or(u32::MAX);
+        self.needed += u64::from(rate);
+        self.planned = self.planned.max(self.needed);
+        let place = Place { session, rate };
         if pending.slack.is_some() {
-            self.urgent.push_back(session);
+            self.urgent.push_back(place);
         } else {
-            self.others.push_back(session);
-        }
-    }
-
-    /// The rate at which what waits leaves by then.
-    fn plan(&mut self, now: Instant) {
-        if let Some(finish_by) = self.finish_by {
-            let left = nanos(finish_by.since(now)).max(1_000_000);
-            let rate = u128::from(self.waiting_bytes) * 1_000_000_000 / u128::from(left);
-            let rate = u64::try_from(rate).unwrap_or(u64::MAX);
-            self.planned = self.planned.max(rate);
+            self.others.push_back(place);
         }
     }
 
     /// The session whose turn it is.
     pub(super) fn next(&mut self) -> Option<u32> {
-        let next = self.urgent.pop_front().or_else(|| self.others.pop_front());
+        let next = self
+            .urgent
+            .pop_front()
+            .or_else(|| self.others.pop_front())?;
+        self.needed -= u64::from(next.rate);
         if !self.is_waiting() {
-            self.finish_by = None;
-            self.waiting_bytes = 0;
             self.planned = 0;
         }
-        next
+        Some(next.session)
     }
 
     /// When the session whose turn is next may send, if one waits.
@@ -167,7 +163,7 @@ mod tests {
         assert!(coordinator.may_send(start));
         let pending = Pending { bytes: 1500, slack };
         for session in 0..sessions {
-            coordinator.wait(start, session, pending, true);
+            coordinator.wait(session, pending);
         }
         let mut now = start;
         let mut order = alloc::vec::Vec::new();
@@ -181,6 +177,7 @@ mod tests {
                 now = at;
             }
         }
+        order.retain(|session| *session < sessions);
         assert!(
             order.iter().copied().eq(0..sessions),
             "first come, first served"
@@ -237,7 +234,7 @@ mod tests {
             slack: Some(Duration::from_millis(400)),
         };
         for session in 0..1000 {
-            coordinator.wait(start, session, pending, true);
+            coordinator.wait(session, pending);
         }
         let mut left = [2; 1000];
         let mut now = start;
@@ -247,7 +244,7 @@ mod tests {
                 coordinator.on_sent(1500);
                 left[session as usize] -= 1;
                 if left[session as usize] > 0 {
-                    coordinator.wait(now, session, pending, false);
+                    coordinator.wait(session, pending);
                 }
             } else {
                 now = coordinator.poll_timeout().expect("somebody waits");
@@ -257,10 +254,36 @@ mod tests {
         assert!(took < Duration::from_millis(205), "{took:?}");
     }
 
+    /// One session that has no time left had all of a broadcast leave in a millisecond; and a download that leaves the line and comes back counted anew each time.
+    #[test]
+    fn one_session_in_a_hurry_does_not_hurry_the_others() {
+        let slack = |ms| Some(Duration::from_millis(ms));
+        let mut coordinator = Coordinator::new(Uplink::Unknown);
+        coordinator.wait(
+            1000,
+            Pending {
+                bytes: 1500,
+                slack: slack(0),
+            },
+        );
+        let took = run(&mut coordinator, 1000, slack(400));
+        assert!(took > Duration::from_millis(50), "{took:?}");
+        let bulk = Pending {
+            bytes: 1_000_000,
+            slack: None,
+        };
+        for _ in 0..100 {
+            coordinator.wait(1, bulk);
+            coordinator.wait(2, bulk);
+            assert_eq!(coordinator.next(), Some(1));
+            assert_eq!(coordinator.rate(), 100_000_000);
+            assert_eq!(coordinator.next(), Some(2));
+        }
+    }
+
     #[test]
     fn deadlines_go_first() {
         let mut coordinator = Coordinator::new(Uplink::BytesPerSecond(1_000_000));
-        let now = Instant::from_micros(1);
         let bulk = Pending {
             bytes: 1_000_000,
             slack: None,
@@ -269,9 +292,9 @@ mod tests {
             slack: Some(Duration::from_millis(50)),
             ..bulk
         };
-        coordinator.wait(now, 1, bulk, true);
-        coordinator.wait(now, 2, urgent, true);
-        coordinator.wait(now, 3, bulk, true);
+        coordinator.wait(1, bulk);
+        coordinator.wait(2, urgent);
+        coordinator.wait(3, bulk);
         assert_eq!(coordinator.next(), Some(2));
         assert_eq!(coordinator.next(), Some(1));
     }

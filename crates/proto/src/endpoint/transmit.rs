@@ -102,7 +102,7 @@ impl Endpoint {
         }
         if let Some(pending) = session.poll_pending(now, is_new) {
             entry.is_in_line = true;
-            self.coordinator.wait(now, index, pending, is_new);
+            self.coordinator.wait(index, pending);
         }
     }
 
