@@ -9,7 +9,7 @@ use punctual_lab::channel::{DelayModel, LossModel, PathSpec, RateSpec};
 use punctual_lab::simulate::{SimulateOptions, simulate};
 use punctual_lab::stats::jain;
 use punctual_lab::trace::{PathOptions, Trace};
-use punctual_lab::world::LinkSpec;
+use punctual_lab::world::{EcnFault, LinkSpec};
 use punctual_proto::{SendOptions, StreamId};
 use support::bulk::{Bulk, gained, sec};
 use support::{Duo, ms, path};
@@ -382,4 +382,36 @@ fn alone_on_a_slow_path_nobody_is_competed_with() {
         let used = duo.received.len() as u64 * 50_000 * 8 / 20;
         assert!(used > mbit * 850_000, "{used} bit/s of {mbit} Mbit/s");
     }
+}
+
+/// A stream that its application limits went on as if nothing was marked, at whatever rate it had: its window was the most that had come back within ten seconds, and
+/// no mark touched that.
+#[test]
+fn a_live_stream_gives_way_to_marks() {
+    let mut duo = Duo::connect(1, &plain(ms(40)));
+    // 6.4 Mbit/s; what is late is given up. Shares of them that arrive, for each second.
+    let seconds = |duo: &mut Duo, count: usize| -> Vec<f64> {
+        let second = |_| {
+            let before = duo.received.len();
+            for _ in 0..50 {
+                let options = SendOptions::within(ms(150)).drop_when_late();
+                // What is refused, for want of room, is not sent.
+                let (client, session) = (duo.client, duo.at_client);
+                let _ = (duo.world).send(client, session, &[7; 16_000], options);
+                duo.run(ms(20));
+            }
+            (duo.received.len() - before) as f64 / 50.0
+        };
+        (0..count).map(second).collect()
+    };
+    assert!(seconds(&mut duo, 5)[2..].iter().all(|share| *share >= 0.98));
+    duo.world.set_ecn_fault(Some(EcnFault::MarksAll));
+    let marked = seconds(&mut duo, 10);
+    assert!(marked[4..].iter().all(|share| *share < 0.6), "{marked:.2?}");
+    duo.world.set_ecn_fault(None);
+    let unmarked = seconds(&mut duo, 5);
+    assert!(
+        unmarked[2..].iter().all(|share| *share >= 0.95),
+        "{unmarked:.2?}"
+    );
 }

@@ -2,6 +2,7 @@
 
 use core::time::Duration;
 
+use super::cubic::BETA;
 use super::delays::Least;
 use super::yields::Yields;
 use crate::time::Instant;
@@ -21,6 +22,8 @@ const CHANCE_LOSS_MAX: f32 = 0.4;
 /// Weight of a period that tells what chance loses, and of a full one, which only shows when it is less.
 const CHANCE_WEIGHT: f32 = 0.25;
 const CHANCE_WEIGHT_FULL: f32 = 1.0 / 32.0;
+/// What is still given up a period later.
+const KEPT_BACK: f32 = 0.85;
 /// Packets that a period has at least, so that a share of them means something.
 const PERIOD_PACKETS: u16 = 20;
 
@@ -64,6 +67,8 @@ pub(super) struct Ended {
     pub(super) tells_chance: bool,
     /// More was lost than chance explains.
     pub(super) is_too_much: bool,
+    /// What was lost was lost for what was sent.
+    pub(super) is_congestion: bool,
 }
 
 #[derive(Default)]
@@ -76,6 +81,8 @@ pub(super) struct Carried {
     chance_loss: f32,
     told: Told,
     yields: Yields,
+    /// The share of the most that is given up, since congestion was seen lately.
+    given_up: f32,
     /// When the first packet of the latest burst of losses was sent.
     burst_began: Instant,
 }
@@ -94,6 +101,16 @@ impl Carried {
     /// The most that came back within about ten seconds, in bytes a second.
     pub(super) fn rate_max(&self) -> f64 {
         f64::from(u32::MAX - self.rate_max.get_us())
+    }
+
+    /// What a session that its application limits may go on with: the most that came back, but less for a while after congestion (RFC 7661 section 4.4).
+    pub(super) fn rate_due(&self) -> f64 {
+        self.rate_max() * f64::from(1.0 - self.given_up)
+    }
+
+    /// Congestion was seen, and not only losses that may be chance.
+    pub(super) fn give_way(&mut self) {
+        self.given_up = 1.0 - BETA as f32 * (1.0 - self.given_up);
     }
 
     /// Whether chance loses more than is put up with on any path.
@@ -148,6 +165,7 @@ impl Carried {
         let seconds = now.since(period.began).as_secs_f64().max(1e-4);
         self.rate = (period.acked_bytes as f64 / seconds) as u32;
         self.rate_max.record(now, u32::MAX - self.rate, RATE_MEMORY);
+        self.given_up *= KEPT_BACK;
         let came = f64::from(period.acked.max(1)) / seconds;
         let missing = f64::from(period.missing) / seconds;
         self.yields.record(came + missing, came);
@@ -159,6 +177,7 @@ impl Carried {
         let before = core::mem::replace(&mut self.told, this);
         Ended {
             tells_chance: self.learn_chance_loss(before),
+            is_congestion: losses == Losses::OfFullQueue || self.yields.is_policed(),
             is_too_much: if losses == Losses::OfFullQueue {
                 period.lost >= LOSSES_OF_FULL_QUEUE
             } else {

@@ -460,6 +460,9 @@ impl Congestion {
         if ended.is_too_much {
             self.uncut = self.uncut.max(self.window as f32);
             self.cut(now);
+            if ended.is_congestion {
+                self.carried.give_way();
+            }
         }
     }
 
@@ -546,6 +549,7 @@ impl Congestion {
     pub(crate) fn on_congestion(&mut self, now: Instant, sent_at: Instant) {
         if !self.recovery.covers(sent_at) {
             self.cut(now);
+            self.carried.give_way();
         }
     }
 

@@ -41,7 +41,7 @@ impl Congestion {
     /// What has been sent lately and seen arrive, over a round trip as long as a path's own delay makes it, and so much longer.
     fn carried_without_queue(&self, longer: Duration) -> f64 {
         let spans = self.longest_without_queue() + longer;
-        self.carried.rate_max() * spans.as_secs_f64()
+        self.carried.rate_due() * spans.as_secs_f64()
     }
 
     /// What has to be under way for the window to be filled. (It was once the window by itself: a thin session that had more under way than that
@@ -59,7 +59,7 @@ impl Congestion {
         if self.demand.waits == Waits::Nothing || !self.may_have_least() {
             return least;
         }
-        let stands = self.carried.rate_max() * self.delays.standing_us() / 1e6;
+        let stands = self.carried.rate_due() * self.delays.standing_us() / 1e6;
         least.max(stands.min(THIN))
     }
 

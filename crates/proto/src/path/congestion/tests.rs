@@ -67,7 +67,7 @@ fn a_queue_is_of_what_is_under_way() {
 #[test]
 fn a_controller_is_small() {
     assert!(
-        size_of::<Congestion>() <= 576,
+        size_of::<Congestion>() <= 584,
         "{}",
         size_of::<Congestion>()
     );
