@@ -100,6 +100,8 @@ pub struct LossMisses {
     pub rows_beyond_chance: usize,
     /// Of those, rows in which the candidate is late less.
     pub rows_beyond_chance_late_less: usize,
+    /// Of those, rows in which symbols could have prevented less of what the candidate misses.
+    pub rows_beyond_chance_preventable_less: usize,
     /// Of all of them, rows in which it is late more, and beyond chance: even the low end of its interval is above the reference's share.
     pub rows_later_beyond_chance: usize,
     /// Held when all are.
@@ -243,6 +245,9 @@ impl LossMisses {
         };
         let pairs: Vec<_> = pairs.iter().filter(misses).collect();
         let is_less = |pair: &Pair<'_>| pair.candidate.late_share < pair.reference.late_share;
+        let is_less_preventable = |pair: &Pair<'_>| {
+            pair.candidate.preventable_late_share < pair.reference.preventable_late_share
+        };
         let is_more =
             |pair: &Pair<'_>| pair.candidate.late_share_95.low > pair.reference.late_share;
         let misses_beyond_chance =
@@ -257,6 +262,9 @@ impl LossMisses {
             rows_beyond_chance: count(&misses_beyond_chance),
             rows_beyond_chance_late_less: count(&|pair| {
                 misses_beyond_chance(pair) && is_less(pair)
+            }),
+            rows_beyond_chance_preventable_less: count(&|pair| {
+                misses_beyond_chance(pair) && is_less_preventable(pair)
             }),
             rows_later_beyond_chance: count(&is_more),
             verdict: Verdict::of(rows_late_less == pairs.len(), pairs.len()),

@@ -343,9 +343,10 @@ fn a_candidate_is_judged_by_what_is_asked() {
     assert_eq!(
         (
             of_those.rows_beyond_chance,
-            of_those.rows_beyond_chance_late_less
+            of_those.rows_beyond_chance_late_less,
+            of_those.rows_beyond_chance_preventable_less
         ),
-        (2, 1)
+        (2, 1, 1)
     );
     assert_eq!(all.loss_misses.verdict, Verdict::Missed);
     assert_eq!(tuning.loss_misses.verdict, Verdict::Open);

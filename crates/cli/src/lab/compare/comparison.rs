@@ -159,9 +159,10 @@ pub(super) fn answers(part: &PartJudgement) -> [Answer; 4] {
                 loss_misses.rows_late_less, loss_misses.rows
             ),
             note: format!(
-                "it misses beyond chance in {}, true of {} of those; late more beyond chance in {}",
+                "it misses beyond chance in {}, true of {} of those (of {} by what symbols could prevent); late more beyond chance in {}",
                 loss_misses.rows_beyond_chance,
                 loss_misses.rows_beyond_chance_late_less,
+                loss_misses.rows_beyond_chance_preventable_less,
                 loss_misses.rows_later_beyond_chance
             ),
             verdict: loss_misses.verdict,
