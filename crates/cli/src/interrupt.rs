@@ -42,6 +42,11 @@ pub(crate) fn exit_code() -> u8 {
     128 + BY.load(Ordering::Relaxed) as u8
 }
 
+/// Whether an end was requested, or a Ctrl-C was left to a program that did not run yet.
+pub(crate) fn is_requested_of_anybody() -> bool {
+    is_requested() || LEFT_TO_OTHERS.load(Ordering::Relaxed)
+}
+
 /// Whether an end was requested since [`watch`].
 pub(crate) fn is_requested() -> bool {
     REQUESTED.load(Ordering::Relaxed)

@@ -163,6 +163,9 @@ fn play(place: &Place, mut command: Command, program: &str) -> Result<(), Failur
     if let Some(helper) = &helper {
         await_server(helper, emulator.namespace(0, other));
     }
+    if interrupt::is_requested_of_anybody() {
+        return Err(Failure::Interrupted);
+    }
     let process = Process::start(emulator.namespace(0, own), command)
         .map_err(|error| no_container(&error))?;
     while !process.is_over() && !emulator.has_ended() && !interrupt::is_requested() {
@@ -201,7 +204,7 @@ fn play(place: &Place, mut command: Command, program: &str) -> Result<(), Failur
 /// Gives what was started at the server's end the time to listen: its first client would be refused.
 fn await_server(server: &Process, place: &Namespace) {
     let until = Instant::now() + SERVER_PATIENCE;
-    while !server.is_over() && !interrupt::is_requested() {
+    while !server.is_over() && !interrupt::is_requested_of_anybody() {
         // (Where it cannot be told, nothing is waited for.)
         if place.has_listener().unwrap_or(true) {
             return;

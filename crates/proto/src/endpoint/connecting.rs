@@ -109,7 +109,8 @@ impl Connecting {
 
     pub(super) fn poll_transmit(&mut self, now: Instant, buffer: &mut [u8]) -> Option<Transmit> {
         let is_due = now >= self.next_hello;
-        if !is_due && !core::mem::take(&mut self.has_cookie) {
+        let has_cookie = core::mem::take(&mut self.has_cookie);
+        if !is_due && !has_cookie {
             return None;
         }
         if is_due && self.hellos > 0 {
@@ -120,6 +121,9 @@ impl Connecting {
         if is_due {
             self.next_hello = now + self.repeat;
             self.repeat = (self.repeat * 2).min(REPEAT_MAX);
+        } else {
+            // Its answer has as long as that of the first.
+            self.next_hello = self.next_hello.max(now + REPEAT);
         }
         self.hellos += 1;
         Some(Transmit {
@@ -135,7 +139,7 @@ impl Connecting {
         (self.hellos == 1).then(|| now.since(self.hello_at))
     }
 
-    /// A cookie came: the HELLO goes again at once, and after that when it would have: RETRY is not authenticated.
+    /// A cookie came: the HELLO goes again at once, and after that no sooner than it would have: RETRY is not authenticated.
     pub(super) const fn on_cookie(&mut self) {
         self.has_cookie = true;
         self.hellos = 0;

@@ -27,10 +27,37 @@ const RATE_LEAST: u64 = 1_000_000;
 /// What a session has ready to send.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pending {
-    /// About how many bytes.
+    /// About how many bytes: of what has a deadline, if anything has.
     pub(crate) bytes: u64,
     /// Until its earliest deadline, less the way there; `None` when nothing of it has one.
     pub(crate) slack: Option<Duration>,
+}
+
+/// Sessions in line, for one kind of messages.
+#[derive(Default)]
+struct Line {
+    places: VecDeque<Place>,
+    /// Bytes a second that they need.
+    needed: u64,
+    /// The most of that since the line was empty: what sessions have ready is known roughly, and when they have more the rest must not crawl.
+    planned: u64,
+}
+
+impl Line {
+    fn push(&mut self, place: Place) {
+        self.needed += u64::from(place.rate);
+        self.planned = self.planned.max(self.needed);
+        self.places.push_back(place);
+    }
+
+    fn pop(&mut self) -> Option<u32> {
+        let next = self.places.pop_front()?;
+        self.needed -= u64::from(next.rate);
+        if self.places.is_empty() {
+            self.planned = 0;
+        }
+        Some(next.session)
+    }
 }
 
 /// The sessions that wait for their turn, and how much may leave.
@@ -39,12 +66,8 @@ pub(super) struct Coordinator {
     /// Bytes that may leave now.
     level: i64,
     updated: Instant,
-    urgent: VecDeque<Place>,
-    others: VecDeque<Place>,
-    /// Bytes a second that those in line need.
-    needed: u64,
-    /// The most of that since the line was empty: what sessions have ready is known roughly, and when they have more the rest must not crawl.
-    planned: u64,
+    urgent: Line,
+    others: Line,
 }
 
 /// A session in line.
@@ -56,21 +79,19 @@ struct Place {
 }
 
 impl Coordinator {
-    pub(super) const fn new(uplink: Uplink) -> Self {
+    pub(super) fn new(uplink: Uplink) -> Self {
         Self {
             uplink,
             level: burst(uplink),
             updated: Instant::ZERO,
-            urgent: VecDeque::new(),
-            others: VecDeque::new(),
-            needed: 0,
-            planned: 0,
+            urgent: Line::default(),
+            others: Line::default(),
         }
     }
 
     /// Whether sessions wait in line.
     pub(super) fn is_waiting(&self) -> bool {
-        !self.urgent.is_empty() || !self.others.is_empty()
+        !self.urgent.places.is_empty() || !self.others.places.is_empty()
     }
 
     /// Whether a packet may leave now.
@@ -95,7 +116,11 @@ impl Coordinator {
     fn rate(&self) -> u64 {
         match self.uplink {
             Uplink::BytesPerSecond(rate) => rate,
-            Uplink::Unknown if self.is_waiting() => self.planned.max(RATE_LEAST),
+            // (While the urgent wait nobody else's bytes leave.)
+            Uplink::Unknown if !self.urgent.places.is_empty() => {
+                self.urgent.planned.max(RATE_LEAST)
+            }
+            Uplink::Unknown if self.is_waiting() => self.others.planned.max(RATE_LEAST),
             // Nobody waits: whatever left has left.
             Uplink::Unknown | Uplink::Unlimited => u64::MAX,
         }
@@ -112,27 +137,16 @@ impl Coordinator {
         let spread = nanos(spread.max(SPREAD_LEAST));
         let rate = u128::from(pending.bytes) * 1_000_000_000 / u128::from(spread);
         let rate = u32::try_from(rate).unwrap_or(u32::MAX);
-        self.needed += u64::from(rate);
-        self.planned = self.planned.max(self.needed);
-        let place = Place { session, rate };
-        if pending.slack.is_some() {
-            self.urgent.push_back(place);
-        } else {
-            self.others.push_back(place);
-        }
+        let line = match pending.slack {
+            Some(_) => &mut self.urgent,
+            None => &mut self.others,
+        };
+        line.push(Place { session, rate });
     }
 
     /// The session whose turn it is.
     pub(super) fn next(&mut self) -> Option<u32> {
-        let next = self
-            .urgent
-            .pop_front()
-            .or_else(|| self.others.pop_front())?;
-        self.needed -= u64::from(next.rate);
-        if !self.is_waiting() {
-            self.planned = 0;
-        }
-        Some(next.session)
+        self.urgent.pop().or_else(|| self.others.pop())
     }
 
     /// When the session whose turn is next may send, if one waits.
@@ -279,6 +293,11 @@ mod tests {
             assert_eq!(coordinator.rate(), 100_000_000);
             assert_eq!(coordinator.next(), Some(2));
         }
+        // Nor does one beside it.
+        let mut coordinator = Coordinator::new(Uplink::Unknown);
+        coordinator.wait(1000, bulk);
+        let took = run(&mut coordinator, 1000, slack(400));
+        assert!(took > Duration::from_millis(50), "{took:?}");
     }
 
     #[test]

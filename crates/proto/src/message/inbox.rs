@@ -200,13 +200,13 @@ impl Inbox {
         room: Room,
         pool: &mut Pool,
     ) -> Taken {
-        let Some(number) = self.number(symbol) else {
-            return Taken::Refused;
-        };
         let k = usize::from(symbol.source_symbols);
         if k > SOURCE_SYMBOLS_MAX {
             return Taken::Malformed;
         }
+        let Some(number) = self.number(symbol) else {
+            return Taken::Refused;
+        };
         if self.done.contains(number) {
             return Taken::Duplicate;
         }

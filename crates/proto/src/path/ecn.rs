@@ -7,6 +7,8 @@ use crate::time::Instant;
 
 /// Packets lost before any arrived, after which the mark is taken to be why.
 const LOST: u8 = 3;
+/// The same where marks had passed before: outages may follow each other.
+const LOST_AGAIN: u8 = 6;
 /// Packets that arrive first; when every one of them was marked, the marks say nothing.
 const TESTED: u64 = 10;
 
@@ -16,8 +18,12 @@ pub(crate) enum EcnTest {
     Running {
         /// What left before tells nothing.
         since: Instant,
+        /// What left from then on was not marked.
+        unmarked_from: Option<Instant>,
         lost: u8,
         arrived: u64,
+        /// Of those, the ones that were told of together last.
+        told: u64,
         marked: u64,
     },
     Passed,
@@ -34,9 +40,20 @@ impl EcnTest {
     const fn since(since: Instant) -> Self {
         Self::Running {
             since,
+            unmarked_from: None,
             lost: 0,
             arrived: 0,
+            told: 0,
             marked: 0,
+        }
+    }
+
+    /// Packets go unmarked from now on, until [`test_again`](Self::test_again).
+    pub(crate) const fn on_unmarked(&mut self, now: Instant) {
+        if let Self::Running { unmarked_from, .. } = self
+            && unmarked_from.is_none()
+        {
+            *unmarked_from = Some(now);
         }
     }
 
@@ -56,14 +73,21 @@ impl EcnTest {
     pub(crate) fn on_lost(&mut self, sent_at: Instant) {
         if let Self::Running {
             since,
+            unmarked_from,
             lost,
             arrived: 0,
             ..
         } = self
             && sent_at >= *since
+            && unmarked_from.is_none_or(|from| sent_at < from)
         {
             *lost += 1;
-            if *lost >= LOST {
+            let most = if *since == Instant::ZERO {
+                LOST
+            } else {
+                LOST_AGAIN
+            };
+            if *lost >= most {
                 *self = Self::Failed;
             }
         }
@@ -71,20 +95,32 @@ impl EcnTest {
 
     /// One has arrived.
     pub(crate) fn on_arrived(&mut self, sent_at: Instant) {
-        if let Self::Running { since, arrived, .. } = self
+        if let Self::Running {
+            since,
+            unmarked_from,
+            arrived,
+            told,
+            ..
+        } = self
             && sent_at >= *since
+            && unmarked_from.is_none_or(|from| sent_at < from)
         {
             *arrived += 1;
+            *told += 1;
         }
     }
 
     /// What a packet tells has been taken in, `new_marks` among it.
-    pub(crate) const fn conclude(&mut self, new_marks: u64) {
+    pub(crate) fn conclude(&mut self, new_marks: u64) {
         if let Self::Running {
-            arrived, marked, ..
+            arrived,
+            told,
+            marked,
+            ..
         } = self
         {
-            *marked = marked.saturating_add(new_marks);
+            // (Others are of what left before.)
+            *marked += new_marks.min(core::mem::take(told));
             if *marked < *arrived {
                 *self = Self::Passed;
             } else if *arrived >= TESTED {
@@ -127,5 +163,34 @@ mod tests {
             lossy.conclude(1);
         }
         assert!(lossy.is_capable());
+    }
+
+    /// A stall of a second and more, with marked packets in its queue, had a path that had passed fail for good.
+    #[test]
+    fn marks_of_what_left_before_are_not_those_of_the_test() {
+        let at = |ms: u64| Instant::from_micros(1000 * ms);
+        let mut ecn = EcnTest::default();
+        ecn.on_arrived(at(1));
+        ecn.conclude(0);
+        ecn.on_unmarked(at(1000));
+        ecn.test_again(at(2000));
+        // What waited in the queue comes, all of it marked; and each packet that left later, unmarked.
+        for sent in 0..30 {
+            ecn.on_arrived(at(100 + sent));
+            ecn.conclude(1);
+        }
+        for sent in 0..30 {
+            ecn.on_arrived(at(2001 + sent));
+            ecn.conclude(0);
+            assert!(ecn.is_capable());
+        }
+        // What leaves unmarked in the next outage says nothing of marks.
+        let mut ecn = EcnTest::default();
+        ecn.test_again(at(2000));
+        ecn.on_unmarked(at(3000));
+        (0..20).for_each(|sent| ecn.on_lost(at(3000 + sent)));
+        assert!(ecn.is_capable());
+        (0..20).for_each(|sent| ecn.on_lost(at(2001 + sent)));
+        assert!(!ecn.is_capable());
     }
 }

@@ -35,10 +35,11 @@ impl Reordering {
         self.allowance = self.allowance.max(needed);
     }
 
-    /// Packets were answered for, one of them after others that left later or none. What comes in order fades the allowance, a round trip of it as much as one packet
-    /// in it: a download has hundreds of them.
-    pub(crate) fn on_answered(&mut self, now: Instant, overtook: bool, rtt: &Rtt) {
-        if overtook {
+    /// Packets were answered for; one that came after others that left later took so long. What comes in order, or hardly late, fades the allowance, a round trip of it
+    /// as much as one packet in it: a download has hundreds of them.
+    pub(crate) fn on_answered(&mut self, now: Instant, late_took: Option<Duration>, rtt: &Rtt) {
+        let needed = |took: Duration| took.saturating_sub(rtt.smoothed()) * 4;
+        if late_took.is_some_and(|took| needed(took) >= self.allowance) {
             self.faded_at = now;
         }
         if now.since(self.faded_at) < rtt.smoothed() * KEPT {
@@ -70,9 +71,10 @@ mod tests {
             let end = now + for_so_long;
             while now < end {
                 now = now + ms(16);
-                reordering.on_answered(now, false, &rtt);
+                // A millisecond late is not what it is for.
+                reordering.on_answered(now, Some(ms(81)), &rtt);
             }
-            reordering.on_answered(now, true, &rtt);
+            reordering.on_answered(now, Some(ms(100)), &rtt);
             reordering.allowance()
         };
         assert!(in_order(&mut reordering, ms(60_000)) > ms(34));
@@ -81,6 +83,8 @@ mod tests {
         for _ in 0..1000 {
             assert_eq!(in_order(&mut reordering, ms(5_000)), before);
         }
-        assert_eq!(in_order(&mut reordering, ms(7_200_000)), Duration::ZERO);
+        // And what is left is what that takes.
+        let left = in_order(&mut reordering, ms(7_200_000));
+        assert!(left > ms(3) && left < ms(4), "{left:?}");
     }
 }

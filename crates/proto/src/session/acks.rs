@@ -39,7 +39,9 @@ impl Session {
         let typical = self.typical(now, &numbers, &stamps);
         self.take_timestamps(now, ack, typical, shared.experience.resumed_at, &mut stamps);
         // One that is named only now came after others that left later.
-        let overtook = (numbers.first()).is_some_and(|first| Some(*first) < self.largest_acked);
+        let late = (numbers.first()).filter(|first| Some(**first) < self.largest_acked);
+        let late_took = late.and_then(|late| Some(now.since(self.sent.get(*late)?.sent_at)));
+        let is_largest = Some(largest) > self.largest_acked;
         self.largest_acked = self.largest_acked.max(Some(largest));
         self.received.on_acknowledged(&ack.ranges);
         let mut touched = core::mem::take(shared.touched);
@@ -64,7 +66,7 @@ impl Session {
             }
             self.liveness.darkness.on_answered();
             let path = &mut self.path;
-            path.reordering.on_answered(now, overtook, &path.rtt);
+            path.reordering.on_answered(now, late_took, &path.rtt);
             if was_silent {
                 self.resume_after_silence(now);
             }
@@ -76,8 +78,8 @@ impl Session {
             let sent_at = self.sent.get(largest).map_or(now, |packet| packet.sent_at);
             self.path.congestion.on_congestion(now, sent_at);
         }
-        // (What names nothing new overtakes nothing, and what it looks at is all since the oldest outstanding packet: a peer may repeat itself for ever.)
-        if is_news {
+        // (It looks at all since the oldest outstanding packet: not for what a peer may say for ever. What has a time at which it is lost has a timer.)
+        if is_news || (is_largest && self.liveness.loss_at.is_none()) {
             self.lose_overtaken(now, &mut touched, shared);
         }
         self.settle_flights(now, touched, shared);

@@ -59,33 +59,10 @@ impl Session {
             self.statistics.packets_replayed += 1;
             return false;
         }
-        if self.keys.forget_at.is_some_and(|at| now >= at) {
-            self.keys.open.forget_previous();
-            self.keys.forget_at = None;
-        }
-        let aead = &*shared.config.aead;
-        let header_len = header.encoded_len();
-        let phase = header.key_phase;
-        if self.keys.open.is_of_next(number, phase) && !self.keys.may_be_ahead() {
-            // A generation for each of its packets would cost as much as a handshake.
-            self.statistics.packets_forged += 1;
-            return false;
-        }
-        let Ok(opened) = self.keys.open.open(
-            aead,
-            self.keys.algorithm,
-            number,
-            phase,
-            datagram,
-            header_len,
-        ) else {
+        let Some(len) = self.open_packet(now, number, header, datagram, shared) else {
             self.statistics.packets_forged += 1;
             return false;
         };
-        if opened.updated {
-            self.keys.is_named = false;
-            self.keys.forget_at = Some(now + self.path.round_time() * 3);
-        }
         self.statistics.packets_received += 1;
         // (What was refused before is no sign of life: it may come again from anybody.)
         if number >= self.liveness.not_refused_from {
@@ -93,7 +70,8 @@ impl Session {
             self.liveness.keep_alive.on_received(waited);
             self.liveness.last_received = now;
         }
-        let content = &datagram[header_len..header_len + opened.len];
+        let header_len = header.encoded_len();
+        let content = &datagram[header_len..header_len + len];
         if self.is_ending(now, number, content) {
             return true;
         }
@@ -127,6 +105,40 @@ impl Session {
             self.note_route(now, route, datagram.len(), shared);
         }
         true
+    }
+
+    /// Opens a packet in place; answers how long its content is, that follows the header.
+    fn open_packet(
+        &mut self,
+        now: Instant,
+        number: u64,
+        header: &Header,
+        datagram: &mut [u8],
+        shared: &Shared<'_>,
+    ) -> Option<usize> {
+        if self.keys.forget_at.is_some_and(|at| now >= at) {
+            self.keys.open.forget_previous();
+            self.keys.forget_at = None;
+        }
+        let phase = header.key_phase;
+        if self.keys.open.is_of_next(number, phase) && !self.keys.may_be_ahead() {
+            // A generation for each of its packets would cost as much as a handshake.
+            return None;
+        }
+        let opened = self.keys.open.open(
+            &*shared.config.aead,
+            self.keys.algorithm,
+            number,
+            phase,
+            datagram,
+            header.encoded_len(),
+        );
+        let opened = opened.ok()?;
+        if opened.updated {
+            self.keys.is_named = false;
+            self.keys.forget_at = Some(now + self.path.round_time() * 3);
+        }
+        Some(opened.len)
     }
 
     /// While closing, whatever comes is answered with CLOSE, once, and not looked at: nor does it pass for received. But not the peer's own, or two that end together

@@ -209,12 +209,11 @@ impl Session {
         }
         let deadline = self.traffic.schedule.earliest_deadline();
         let way = self.path.one_way_delay();
+        let bytes = self.traffic.schedule.bytes_before(deadline.is_some());
+        // (No more than may be under way: the rest waits for answers, not for this.)
+        let bytes = bytes.min(self.path.congestion.window());
         Some(Pending {
-            bytes: self
-                .traffic
-                .schedule
-                .bytes_before(false)
-                .max(self.path.mtu.max().into()),
+            bytes: bytes.max(self.path.mtu.max().into()),
             slack: deadline.map(|deadline| deadline.since(now).saturating_sub(way)),
         })
     }
@@ -350,6 +349,9 @@ impl Session {
         }
         let is_eliciting = draft.is_eliciting;
         let is_dark = self.liveness.darkness.is_dark(now);
+        if is_eliciting && is_dark {
+            self.path.ecn.on_unmarked(now);
+        }
         let ecn = if is_eliciting && self.path.ecn.is_capable() && !is_dark {
             Ecn::Ect0
         } else {

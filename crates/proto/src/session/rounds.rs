@@ -440,7 +440,7 @@ impl Session {
         if !block.is_round_over() || block.symbols.is_complete() {
             return;
         }
-        self.end_round(now, number, shared);
+        self.begin_round(now, number, shared);
     }
 
     /// The round is over: what has been unaccounted for longer than the round time is lost.
@@ -483,7 +483,7 @@ impl Session {
             block.silence.symbols = block.silence.symbols.saturating_add(silent);
             block.silence.first_packet = block.silence.first_packet.min(from);
         }
-        self.end_round(now, number, shared);
+        self.begin_round(now, number, shared);
         self.settle_flights(now, touched, shared);
     }
 
@@ -522,10 +522,6 @@ impl Session {
             }
             number += 1;
         }
-    }
-
-    fn end_round(&mut self, now: Instant, number: u64, shared: &mut Shared<'_>) {
-        self.begin_round(now, number, shared);
     }
 
     /// Why a message missed its deadline, or is about to.

@@ -147,10 +147,14 @@ impl Attempts {
     }
 
     /// The kernel would not send something.
-    pub(crate) fn note_refusal(&mut self, to: SocketAddr, why: io::Error) {
-        let mut tried = self.all.iter_mut().flat_map(|attempt| &mut attempt.tried);
-        if let Some(tried) = tried.find(|tried| tried.remote == to) {
-            tried.unsent = Some(why);
+    pub(crate) fn note_refusal(&mut self, to: SocketAddr, why: &io::Error) {
+        let copy = || match why.raw_os_error() {
+            Some(code) => io::Error::from_raw_os_error(code),
+            None => why.kind().into(),
+        };
+        let tried = self.all.iter_mut().flat_map(|attempt| &mut attempt.tried);
+        for tried in tried.filter(|tried| tried.remote == to) {
+            tried.unsent = Some(copy());
         }
     }
 
@@ -396,7 +400,7 @@ mod tests {
             let elsewhere = "10.9.9.9:9".parse().expect("an address");
             let tried = &addresses[..1 + usize::from(both)];
             for to in tried.iter().copied().chain([elsewhere]) {
-                attempts.note_refusal(to, io::ErrorKind::NetworkUnreachable.into());
+                attempts.note_refusal(to, &io::ErrorKind::NetworkUnreachable.into());
             }
             for id in attempts.all[0].running.clone() {
                 attempts.on_failed(START, id, CloseReason::HandshakeTimeout);

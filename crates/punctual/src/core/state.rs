@@ -144,8 +144,8 @@ impl State {
     }
 
     /// The kernel would not send something.
-    pub(super) fn note_refusal(&mut self, refusal: Refusal) {
-        self.attempts.note_refusal(refusal.to, refusal.why);
+    pub(super) fn note_refusal(&mut self, refusal: &Refusal) {
+        self.attempts.note_refusal(refusal.to, &refusal.why);
     }
 
     pub(super) fn handle_timeout(&mut self, now: Instant) {
@@ -386,7 +386,7 @@ impl State {
     }
 }
 
-/// The protocol keeps a session's messages for its application. What is the engine's goes on: whoever measures does not measure how busy that is.
+/// The protocol keeps a session's messages for its application. What is the engine's goes on, until the session is full as well: whoever measures does not measure how busy that is.
 fn hold(engine: &Engine, id: SessionId, endpoint: &mut Endpoint) {
     match engine.takes(id, FIRST_RESERVED) {
         true => endpoint.hold_messages_below(id, FIRST_RESERVED),

@@ -81,6 +81,10 @@ fn say_farewell(core: &Core, machinery: &mut Machinery) -> io::Result<()> {
             }
             poller.watch_writable(*socket, true)?;
             poller.wait(Some(patience))?;
+            if poller.is_readable(*socket) {
+                // Nobody takes it any more, and it would end each wait at once.
+                carrier.receive()?;
+            }
         } else if !has_more {
             return Ok(());
         }
@@ -115,7 +119,7 @@ fn drive(core: &Core, machinery: &mut Machinery, rings: &mut Rings) -> io::Resul
             return Ok(());
         }
         if let Some(refusal) = carrier.take_refusal() {
-            state.note_refusal(refusal);
+            state.note_refusal(&refusal);
         }
         let now = carrier.now();
         carrier.handle_timeout(&mut state.endpoint);
