@@ -310,26 +310,8 @@ mod tests {
     /// A regression: what a server had said was not told where another address did not answer after that.
     #[test]
     fn what_a_server_says_tells_more_than_silence_elsewhere() {
-        let policies = Arc::new(Library::new(PolicyKind::Retransmit));
-        let config = EndpointConfig::client(Arc::new(AwsLc), policies);
-        let mut client = Endpoint::new(config.build().expect("it is valid"), [2; 32]);
-        let addresses: [SocketAddr; 2] =
-            ["10.0.0.1:1", "10.0.0.2:1"].map(|text| text.parse().expect("an address"));
-        let (mut attempts, answer) = (Attempts::default(), Arc::new(Answer::default()));
-        let options = ConnectOptions {
-            remote: addresses[0],
-            server_key: ServerKey::from_private([3; 32]).public(),
-            token: None,
-        };
-        let mut now = Instant::from_micros(1_000_000);
-        attempts.begin(
-            now,
-            addresses.into(),
-            options,
-            Arc::clone(&answer),
-            &mut client,
-        );
-        now = now + STAGGER;
+        let (mut attempts, answer, mut client, _) = begun(Capacity::default());
+        let now = START + STAGGER;
         attempts.handle_timeout(now, &mut client);
         let running = attempts.all[0].running.clone();
         let why = CloseReason::Refused {
