@@ -646,6 +646,66 @@ def check_preambles(data):
         rejected(lambda: read_preamble(Reader(bytes.fromhex(vector["bytes"]))), vector["why"])
 
 
+WINDOW, AHEAD = 8192, (1 << 15) - 8192
+
+
+class Receiver:
+    """The section Blocks, for messages of one block."""
+
+    def __init__(self):
+        self.newest, self.done, self.held = 0, set(), {}
+
+    def see(self, number):
+        self.newest = max(self.newest, number)
+        floor = self.newest - WINDOW + 1
+        self.held = {block: cut for block, cut in self.held.items() if block >= floor}
+        return floor
+
+    def abandon(self, first, count):
+        for block in range(first, first + count):
+            self.done.add(block)
+            self.held.pop(block, None)
+        self.see(first + count - 1)
+
+    def symbol(self, truncated, k, esi, data):
+        number = expand(truncated, 16, self.newest)
+        if number > self.newest + AHEAD:
+            return "refused", []
+        floor = self.see(number)
+        if number < floor or number in self.done:
+            return "acknowledged", []
+        held_k, symbols = self.held.get(number, (k, {}))
+        length = len(next(iter(symbols.values()), data))
+        if (k, len(data)) != (held_k, length):
+            if len(data) < length and k >= held_k:
+                symbols = {}
+            elif len(data) > length and k <= held_k:
+                return "acknowledged", []
+            else:
+                return "malformed", []
+        symbols[esi] = data
+        self.held[number] = (k, symbols)
+        if len(symbols) < k:
+            return "acknowledged", []
+        del self.held[number]
+        self.done.add(number)
+        reader = Reader(rebuild(k, symbols))
+        length = read_preamble(reader)["message_len"]
+        return "acknowledged", [reader.rest()[:length].hex()]
+
+
+def check_blocks(data):
+    for script in each("blocks.scripts", data["scripts"]):
+        receiver = Receiver()
+        for step in script["steps"]:
+            if "abandon" in step:
+                receiver.abandon(step["abandon"]["first"], step["abandon"]["count"])
+                continue
+            symbol = step["symbol"]
+            told = receiver.symbol(symbol["block"], symbol["k"], symbol["esi"], bytes.fromhex(symbol["data"]))
+            equal(script["what"], told, (step["result"], step["handed_on"]))
+
+
 def check_messages(data):
     for vector in each("messages.messages", data["messages"]):
         blocks = {}

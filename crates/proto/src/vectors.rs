@@ -357,8 +357,10 @@ pub fn symbol(block: &[u8], source_symbols: u8, symbol_len: usize, esi: u8) -> V
 /// What a receiver made of a symbol.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Reassembled {
-    /// Nothing to hand on: kept, or not needed, or no room.
+    /// Nothing to hand on: kept, or not needed.
     Nothing,
+    /// No room, or not from these days: its packet is not acknowledged.
+    Refused,
     /// It contradicts what came before.
     Malformed,
     /// Messages, each with its stream; pieces of one larger than `WHOLE_MAX` count as messages.
@@ -388,7 +390,8 @@ impl Reassembly {
             share: Share::ALL,
         };
         match self.inbox.handle_symbol(symbol, room, &mut self.pool) {
-            Taken::Kept | Taken::Duplicate | Taken::Refused => Reassembled::Nothing,
+            Taken::Kept | Taken::Duplicate => Reassembled::Nothing,
+            Taken::Refused => Reassembled::Refused,
             Taken::Malformed => Reassembled::Malformed,
             Taken::Ready => {
                 let ready = core::iter::from_fn(|| self.inbox.pop_ready());

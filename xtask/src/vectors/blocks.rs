@@ -29,6 +29,7 @@ pub(super) fn preambles() -> Value {
         later(1, 1),
         later(70, 64),
         later(8191, 1023),
+        later(1_000_000, 2),
     ];
     let mut vectors = Vec::new();
     for preamble in preambles {

@@ -7,6 +7,7 @@ mod blocks;
 mod handshake;
 mod packets;
 mod streams;
+mod window;
 mod wire;
 
 use std::fmt::Write as _;
@@ -55,6 +56,7 @@ fn files() -> Vec<(&'static str, String)> {
         ("cookies.json", handshake::cookies()),
         ("packets.json", packets::packets()),
         ("erasure.json", blocks::erasure()),
+        ("blocks.json", window::blocks()),
         ("preambles.json", blocks::preambles()),
         ("streams.json", streams::streams()),
         ("messages.json", blocks::messages()),
