@@ -148,7 +148,7 @@ impl Model {
             data: &data,
         };
         match self.receiver.handle_symbol(&frame) {
-            Reassembled::Nothing => {}
+            Reassembled::Nothing | Reassembled::Refused => {}
             Reassembled::Malformed => panic!("an honest peer's symbol is never malformed"),
             Reassembled::Messages(messages) => {
                 for (stream, data) in messages {
