@@ -165,20 +165,20 @@ pub fn run_at<V: Venue>(
         }
     };
     let mut pool: Option<Pool> = None;
-    let mut ended = match scenario.streams.is_empty() {
-        true => Err(RunError::NoStreams),
-        false => Ok(()),
+    let play_all = || {
+        if scenario.streams.is_empty() {
+            return Err(RunError::NoStreams);
+        }
+        for (run, seed) in seeds.into_iter().enumerate() {
+            let single = play(run, seed)?;
+            match &mut pool {
+                Some(pool) => pool.add(single),
+                None => pool = Some(Pool::new(single)),
+            }
+        }
+        Ok(())
     };
-    for (run, seed) in seeds.into_iter().enumerate() {
-        if ended.is_err() {
-            break;
-        }
-        match (play(run, seed), &mut pool) {
-            (Ok(single), Some(pool)) => pool.add(single),
-            (Ok(single), None) => pool = Some(Pool::new(single)),
-            (Err(error), _) => ended = Err(error),
-        }
-    }
+    let ended = play_all();
     Played {
         outcome: pool.map(|pool| pool.finish(scenario)),
         ended,

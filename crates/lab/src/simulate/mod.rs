@@ -75,20 +75,23 @@ pub fn simulate_with(
     let mut results: Vec<PolicyResult> = Vec::new();
     let mut limits: Option<Limits> = None;
     for (index, &kind) in options.policies.iter().enumerate() {
-        let mut run = Run::new(options, libraries.of(kind));
-        let flows = run.connect_all()?;
-        // Another policy need not have begun at another time.
-        let limits = match &mut limits {
-            Some(limits) if limits.flows == flows => limits,
-            other => other.insert(Limits::new(options, flows)),
-        };
-        let result = run.finish(limits, |messages| {
+        let mut go_on = |messages| {
             go_on(Progress {
                 policy: index,
                 messages,
                 of: options.messages,
             })
-        });
+        };
+        let mut run = Run::new(options, libraries.of(kind));
+        let mut result = None;
+        if let Some(flows) = run.connect_all(|| go_on(0))? {
+            // Another policy need not have begun at another time.
+            let limits = match &mut limits {
+                Some(limits) if limits.flows == flows => limits,
+                other => other.insert(Limits::new(options, flows)),
+            };
+            result = run.finish(limits, go_on);
+        }
         let Some(result) = result else {
             return Ok(Simulated {
                 results,
@@ -244,8 +247,11 @@ impl<'a> Run<'a> {
     }
 
     /// Runs until every client is in, for as long as one may take, and who gives up tries again; returns when and over which path each session
-    /// will send.
-    fn connect_all(&mut self) -> Result<Vec<Flow>, OptionsError> {
+    /// will send; None when `go_on` said no.
+    fn connect_all(
+        &mut self,
+        mut go_on: impl FnMut() -> bool,
+    ) -> Result<Option<Vec<Flow>>, OptionsError> {
         let until = Moment::default().after(Duration::from_secs(60));
         let mut at_server: BTreeMap<HostId, SessionId> = BTreeMap::new();
         while at_server.len() < self.options.sessions as usize && self.world.now() < until {
@@ -276,6 +282,9 @@ impl<'a> Run<'a> {
                     .expect("a session has ended there, and the key is a key");
             }
             self.build_wanted();
+            if !go_on() {
+                return Ok(None);
+            }
         }
         let (connected, of) = (at_server.len() as u32, self.options.sessions);
         if connected < of {
@@ -289,11 +298,8 @@ impl<'a> Run<'a> {
         ends.sort_unstable();
         (self.sessions, self.clients) = ends.into_iter().unzip();
         let paths: Vec<u32> = self.clients.iter().map(|client| client.0).collect();
-        Ok(Flow::in_turn(
-            &paths,
-            self.world.now(),
-            self.options.interval,
-        ))
+        let flows = Flow::in_turn(&paths, self.world.now(), self.options.interval);
+        Ok(Some(flows))
     }
 
     fn run_until(&mut self, until: Moment) {

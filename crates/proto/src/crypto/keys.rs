@@ -158,19 +158,12 @@ impl OpenKeys {
         header_len: usize,
     ) -> Result<Opened, OpenError> {
         let (header, sealed) = packet.split_at_mut(header_len);
-        if phase == (self.count % 2 == 1) {
-            let len = self
-                .current
-                .key
-                .open(self.current.nonce(number), header, sealed)?;
-            return Ok(Opened {
-                len,
-                updated: false,
-            });
-        }
-        let previous = self.previous.as_ref();
-        if let Some(previous) = previous.filter(|_| number < self.first_number) {
-            let len = previous.key.open(previous.nonce(number), header, sealed)?;
+        if !self.is_of_next(number, phase) {
+            let generation = match &self.previous {
+                Some(previous) if phase != self.phase() => previous,
+                _ => &self.current,
+            };
+            let len = (generation.key).open(generation.nonce(number), header, sealed)?;
             return Ok(Opened {
                 len,
                 updated: false,
@@ -201,7 +194,11 @@ impl OpenKeys {
     /// Whether only the next generation can open such a packet.
     pub(crate) const fn is_of_next(&self, number: u64, phase: bool) -> bool {
         let is_of_previous = self.previous.is_some() && number < self.first_number;
-        phase != (self.count % 2 == 1) && !is_of_previous
+        phase != self.phase() && !is_of_previous
+    }
+
+    const fn phase(&self) -> bool {
+        self.count % 2 == 1
     }
 
     /// Forgets the generation before the current one, once its last packets cannot come any more.

@@ -33,6 +33,14 @@ pub(crate) struct Pending {
     pub(crate) slack: Option<Duration>,
 }
 
+/// A session in line.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    session: u32,
+    /// Bytes a second that it needs.
+    rate: u32,
+}
+
 /// Sessions in line, for one kind of messages.
 #[derive(Default)]
 struct Line {
@@ -68,14 +76,6 @@ pub(super) struct Coordinator {
     updated: Instant,
     urgent: Line,
     others: Line,
-}
-
-/// A session in line.
-#[derive(Clone, Copy, Debug)]
-struct Place {
-    session: u32,
-    /// Bytes a second that it needs.
-    rate: u32,
 }
 
 impl Coordinator {

@@ -172,14 +172,15 @@ impl Inbox {
 
     /// The end of a message that was handed on in part, if the last that is ready is one: its stream and first block.
     pub(crate) fn pop_aborted(&mut self) -> Option<(u16, u64)> {
-        let is_end = |ready: &mut Ready| matches!(ready, Ready::Aborted { .. });
-        match self.ready.pop_back_if(is_end)? {
-            Ready::Aborted {
-                stream,
-                first_block,
-            } => Some((stream, first_block)),
-            _ => None,
-        }
+        let &Ready::Aborted {
+            stream,
+            first_block,
+        } = self.ready.back()?
+        else {
+            return None;
+        };
+        self.ready.pop_back();
+        Some((stream, first_block))
     }
 
     /// The message that begins with this block is not wanted.

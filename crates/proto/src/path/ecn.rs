@@ -69,17 +69,29 @@ impl EcnTest {
         !matches!(self, Self::Failed)
     }
 
+    /// Whether what left then is of a test that goes on.
+    fn tests(&self, sent_at: Instant) -> bool {
+        match *self {
+            Self::Running {
+                since,
+                unmarked_from,
+                ..
+            } => sent_at >= since && unmarked_from.is_none_or(|from| sent_at < from),
+            Self::Passed | Self::Failed => false,
+        }
+    }
+
     /// A packet that was sent as ECN-capable is taken for lost, and not for its size.
     pub(crate) fn on_lost(&mut self, sent_at: Instant) {
+        if !self.tests(sent_at) {
+            return;
+        }
         if let Self::Running {
             since,
-            unmarked_from,
             lost,
             arrived: 0,
             ..
         } = self
-            && sent_at >= *since
-            && unmarked_from.is_none_or(|from| sent_at < from)
         {
             *lost += 1;
             let most = if *since == Instant::ZERO {
@@ -95,16 +107,10 @@ impl EcnTest {
 
     /// One has arrived.
     pub(crate) fn on_arrived(&mut self, sent_at: Instant) {
-        if let Self::Running {
-            since,
-            unmarked_from,
-            arrived,
-            told,
-            ..
-        } = self
-            && sent_at >= *since
-            && unmarked_from.is_none_or(|from| sent_at < from)
-        {
+        if !self.tests(sent_at) {
+            return;
+        }
+        if let Self::Running { arrived, told, .. } = self {
             *arrived += 1;
             *told += 1;
         }

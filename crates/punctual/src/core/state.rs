@@ -39,6 +39,13 @@ struct Record {
 }
 
 impl Record {
+    /// The engine may take messages of the session that it did not take before.
+    fn hold_again(&self, id: SessionId, engine: &Engine, endpoint: &mut Endpoint) {
+        if self.mailbox.lock().is_held() {
+            hold(engine, id, endpoint);
+        }
+    }
+
     /// Tells the protocol what is kept here of the session.
     fn tell_kept(&self, now: Instant, id: SessionId, endpoint: &mut Endpoint) {
         endpoint.set_kept(now, id, self.assemblies.bytes(), self.waiting_bytes);
@@ -170,7 +177,9 @@ impl State {
         options: MeasureOptions,
     ) -> Result<Arc<Signal<Watched>>, StreamError> {
         let watched = self.engine.begin(now, id, options, &mut self.endpoint)?;
-        self.hold_again(id);
+        if let Some(record) = self.records.get(&id) {
+            record.hold_again(id, &self.engine, &mut self.endpoint);
+        }
         Ok(watched)
     }
 
@@ -185,17 +194,8 @@ impl State {
 
     pub(crate) fn set_measuring(&mut self, now: Instant, rules: MeasureRules) {
         self.engine.set_rules(now, rules, &mut self.endpoint);
-        let sessions: Vec<SessionId> = self.records.keys().copied().collect();
-        for id in sessions {
-            self.hold_again(id);
-        }
-    }
-
-    /// The engine may take messages of a session that it did not take before.
-    fn hold_again(&mut self, id: SessionId) {
-        let is_held = |record: &Record| record.mailbox.lock().is_held();
-        if self.records.get(&id).is_some_and(is_held) {
-            hold(&self.engine, id, &mut self.endpoint);
+        for (&id, record) in &self.records {
+            record.hold_again(id, &self.engine, &mut self.endpoint);
         }
     }
 
