@@ -171,8 +171,11 @@ fn short_sessions_with_one_promise_learn_together() {
     for summary in [&each, &all] {
         assert!(summary.late_share_95.low <= 0.001, "{summary:?}");
     }
+    // (It was 7 % less while some messages stood for others' that were missed more often: 0.134 % was expected for 0.1.)
     assert!(
-        all.recovery_overhead < 0.97 * each.recovery_overhead,
+        all.recovery_overhead < each.recovery_overhead && all.late_share <= each.late_share,
         "{all:?} {each:?}"
     );
+    let predicted = all.predicted_late_share.expect("it predicts");
+    assert!((0.8e-3..1.25e-3).contains(&predicted), "{all:?}");
 }

@@ -8,10 +8,11 @@ use std::time::Duration;
 
 use punctual_lab::channel::{Capacity, CapacityTrace, LossModel, PathSpec, RateSpec};
 use punctual_lab::world::{HostId, Moment};
+use punctual_policy::PolicyKind;
 use punctual_proto::{
     Delivery, EndpointConfig, MessageId, Outcome, SendOptions, SessionId, StreamConfig, StreamId,
 };
-use support::{Duo, client_config, ms, path, server_config};
+use support::{Duo, client_config, library, ms, path, server_config};
 
 /// A client that sends to a server that may look at its network once a frame, and may send as well.
 struct Scene {
@@ -310,6 +311,41 @@ fn what_is_sent_once_waits_for_a_second_answer() {
         let wrong = told.late_said_on_time + told.on_time_said_late + told.bound_exceeded;
         assert!(wrong <= 2, "{told:?}");
     }
+}
+
+/// A regression: of two messages that share their packets the second was settled twice when the round of the first was over, which ended its wait for a second answer:
+/// it was said to be dropped, and an answer to the same packets said in time that the first had come.
+#[test]
+fn what_shares_its_packets_waits_for_a_second_answer_as_well() {
+    let mut network = path(ms(40), |_| {});
+    // What answers every sixth pair.
+    let away = (0..40_u64).map(|lap| (ms(2000 + 198 * lap), ms(2025 + 198 * lap)));
+    Arc::make_mut(&mut network.backward).blackouts = away.collect();
+    let mut client = EndpointConfig {
+        policies: library(PolicyKind::Fixed(1)),
+        ..client_config()
+    };
+    client.thin_streams.bundling = false;
+    let mut duo = Duo::connect_with(3, &network, server_config(), client);
+    let (from, deadline) = ((duo.client, duo.at_client), ms(60));
+    let mut sent = Sent::on(duo.open(StreamConfig::new(Delivery::Unreliable)));
+    for number in (0..600).step_by(2) {
+        let at = duo.world.now();
+        let options = SendOptions::within(deadline);
+        // They leave together, and so do their repair symbols.
+        let both = duo.world.with_endpoint(from.0, |endpoint, now| {
+            [number, number + 1].map(|number: u32| {
+                let content = number.to_be_bytes();
+                let message = endpoint.send(now, from.1, sent.stream, &content, options);
+                (message.expect("there is room"), (number, at))
+            })
+        });
+        sent.messages.extend(both);
+        duo.run(ms(33));
+    }
+    duo.run(Duration::from_secs(5));
+    let told = sent.compare(&duo, from.0, deadline);
+    assert_eq!(told, Told::default());
 }
 
 /// A regression: what an acknowledgement that was kept is the first to name was said to have come last, and messages that were on time to be late. Where the side that tells has a queue.

@@ -55,9 +55,6 @@ pub(crate) fn least_flight(deficit: u8, loss: f64, miss_target: f64, limit: u16)
     flight
 }
 
-/// Probabilities below this are not told apart.
-const NEVER: f64 = 1e-30;
-
 /// How a flight loses symbols: each with probability `loss`; and where `uneven` is above zero, the share that is lost differs from flight to flight
 /// as a beta distribution does, so that the fates of two symbols of a flight have this correlation (below 1).
 #[derive(Clone, Copy, Debug)]
@@ -79,9 +76,6 @@ impl Losses {
             let grown = f64::from(before) * self.uneven;
             let own = 1.0 - self.uneven;
             arrive *= ((1.0 - self.loss) * own + grown) / (own + grown);
-            if arrive < NEVER {
-                break;
-            }
         }
         arrive
     }
@@ -249,6 +243,21 @@ mod tests {
                     );
                 }
             }
+        }
+    }
+
+    /// A regression: the search began at the smallest probability that was told apart, where the true one was less: at this loss nothing seemed to be missed.
+    #[test]
+    fn what_hardly_ever_arrives_is_missed() {
+        for (loss, uneven) in [(0.9, 0.005), (0.98, 0.02)] {
+            let losses = Losses { loss, uneven };
+            let (flight, miss) = best_flight(64, losses, 1e5, 255);
+            let expected = losses.miss(64, flight);
+            assert!(
+                (miss - expected).abs() < 1e-9,
+                "{losses:?}: {miss} for {expected}"
+            );
+            assert!(miss > 0.9, "{losses:?}: {miss} of {flight}");
         }
     }
 

@@ -142,7 +142,7 @@ impl Policy for Hairpin {
 
 /// Transmissions, this one included, whose symbols can still arrive.
 fn layers_left(situation: &Situation) -> u16 {
-    let layer = situation.timing.rtt + situation.timing.rtt_deviation;
+    let layer = (situation.timing.rtt).saturating_add(situation.timing.rtt_deviation);
     let layers = if layer.is_zero() {
         // No clock: reports and tests count rounds.
         u128::from(situation.rounds_left)

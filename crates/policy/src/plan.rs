@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 use core::time::Duration;
 
 use crate::limits::{ROUNDS_MAX, SOURCE_SYMBOLS_MAX};
-use crate::{Action, Burst, Deficit, Hurries, Policy, Situation, chance};
+use crate::{Action, Answers, Burst, Deficit, Hurries, Policy, Situation, chance};
 
 /// One decision of a policy.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -65,6 +65,15 @@ pub fn plan(policy: &dyn Policy, first: &Situation) -> Vec<Step> {
                 deficit: deficit as u8,
                 sent: first.sent.saturating_add(sent),
                 rounds_left: reached.rounds_left,
+                answers: Answers {
+                    // While nothing at all has arrived.
+                    silent_flights: if deficit == usize::from(first.deficit) {
+                        first.answers.silent_flights.saturating_add(round)
+                    } else {
+                        0
+                    },
+                    ..first.answers
+                },
                 timing: first.timing.after(at),
                 burst: if round == 0 { first.burst } else { after_loss },
                 hurries: if round == 0 {

@@ -98,6 +98,7 @@ pub fn follow(
         (now, in_time) = next(&before_flight, wait);
         now.sent = sent;
         (now.answers.unaccounted, now.answers.missing) = (0, 0.0);
+        now.answers.silent_flights = 0;
     }
     let miss: f64 = before[1..=deficit_max].iter().sum();
     Prediction {

@@ -12,7 +12,7 @@ pub struct Price {
 impl Price {
     /// One symbol a miss: nothing but the deficit is ever worth sending.
     pub const LEAST: Self = Self { log2: 0.0 };
-    /// 2^27 symbols a miss, enough for miss targets of one in 10 million.
+    /// 2^27 symbols a miss, enough for miss targets of one in 10 million. (Stricter ones are aimed at with no more than that.)
     pub const GREATEST: Self = Self { log2: 27.0 };
 
     /// A price of 2^`log2` symbols, kept within [`Price::LEAST`]..=[`Price::GREATEST`]; the least when it is not a number.

@@ -59,6 +59,8 @@ impl Timing {
 pub struct Answers {
     /// Symbols sent that are neither acknowledged nor known to be lost.
     pub unaccounted: u16,
+    /// Flights of the block in a row whose rounds are over and of which nothing was answered for, nor anything sent after them.
+    pub silent_flights: u16,
     /// Probability that of the unaccounted symbols the feedback is late or lost, and not they themselves.
     pub missing: f32,
     /// Probability that a flight that arrives is not answered in time, nor is anything after it.
@@ -132,6 +134,7 @@ impl Situation {
             comes_anyway: 0.0,
             answers: Answers {
                 unaccounted: 0,
+                silent_flights: 0,
                 missing: 0.0,
                 lost: 0.0,
             },
@@ -192,17 +195,19 @@ impl Situation {
     /// The situation after a round that waited so long, and changed nothing else.
     pub(crate) fn after(&self, wait: Duration) -> Self {
         let timing = self.timing.after(wait);
-        let rounds_left = if wait >= self.timing.round_time {
-            self.rounds_left.saturating_sub(1)
+        let round_time = self.timing.round_time;
+        let is_hurried = wait < round_time;
+        let before = self.rounds_left.saturating_sub(u16::from(!is_hurried));
+        let rounds_left = if round_time.is_zero() {
+            // Without a clock rounds are all there is.
+            before
+        } else if timing.time_left.is_zero() {
+            0
         } else {
-            // It was hurried: what is left may be less than a round, and is enough for a flight.
-            let more = timing.slack.as_nanos() / self.timing.round_time.as_nanos().max(1);
+            // What is left may be less than a round, and is enough for a flight; and one that waited longer than it had to has used up more than one.
+            let more = timing.slack.as_nanos() / round_time.as_nanos();
             let rounds = 1 + u16::try_from(more).unwrap_or(u16::MAX - 1);
-            if timing.time_left.is_zero() {
-                0
-            } else {
-                rounds.min(self.rounds_left)
-            }
+            rounds.min(before)
         };
         Self {
             rounds_left,

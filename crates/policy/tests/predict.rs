@@ -174,6 +174,7 @@ fn decisions_see_time_and_rounds_move_on() {
         timing: Timing {
             round_time,
             time_left: round_time * 4,
+            slack: round_time * 3,
             ..Timing::default()
         },
         ..Situation::first(3, 4, 0.5)

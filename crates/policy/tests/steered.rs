@@ -24,7 +24,7 @@ fn silence_is_not_total_loss() {
             answers: Answers {
                 unaccounted: 4,
                 missing: feedback_missing,
-                lost: 0.0,
+                ..Answers::default()
             },
             ..first
         };
@@ -101,6 +101,7 @@ fn a_loss_that_is_not_known_for_one_is_expected_to_miss_more_often() {
             unaccounted: 1,
             missing,
             lost: loss,
+            ..Answers::default()
         },
         ..first
     };
@@ -152,7 +153,7 @@ fn a_burst_is_not_taken_for_silence() {
             answers: Answers {
                 unaccounted: u16::from(k),
                 missing: feedback_missing,
-                lost: 0.0,
+                ..Answers::default()
             },
             burst: Burst {
                 correlation: 0.95,
@@ -384,6 +385,7 @@ fn a_silence_is_waited_out() {
         assert!(action.symbols >= 4, "{action:?}");
         flights.push(rounds_left);
         now.sent += action.symbols;
+        now.answers.silent_flights += 1;
         let wait = action.look_again.unwrap_or(round_time).as_millis() as u16;
         rounds_left = rounds_left.saturating_sub(wait);
     }
@@ -446,6 +448,7 @@ fn nothing_out_of_range_panics() {
             comes_anyway: numbers[pick(7)],
             answers: Answers {
                 unaccounted: [0, 2, u16::MAX][pick(3)],
+                silent_flights: [0, 1, 3, u16::MAX][pick(4)],
                 missing: numbers[pick(7)],
                 lost: numbers[pick(7)],
             },

@@ -4,6 +4,8 @@ use alloc::vec::Vec;
 
 /// The smallest buffer handed out has 1 << SMALLEST bytes.
 const SMALLEST: u32 = 8;
+/// The same in bytes.
+pub(crate) const LEAST: usize = 1 << SMALLEST;
 /// Classes of 256 bytes to 512 KiB, each twice the one before.
 const CLASSES: usize = 12;
 

@@ -378,7 +378,7 @@ impl Endpoint {
     }
 
     /// Hands in more of the content of a message that was begun; how many bytes of it were taken. When that is less than all, go
-    /// on after [`Event::Writable`], or in the next frame.
+    /// on after [`Event::Writable`], or in the next frame; what is more than the length that was announced is never taken.
     ///
     /// # Errors
     /// [`SendError::NoMessage`] when the message has its outcome already.

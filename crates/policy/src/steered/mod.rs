@@ -48,6 +48,8 @@ pub const COST_CAP: u16 = 8;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Steered {
     miss_target: f64,
+    /// It chooses how many rounds to make of the time that is left, and how long they wait.
+    is_patient: bool,
 }
 
 impl Steered {
@@ -58,7 +60,18 @@ impl Steered {
     /// [`OutOfRange::MissTarget`] unless the target is at least [`crate::MISS_TARGET_MIN`] and below 1.
     pub fn new(miss_target: f32) -> Result<Self, OutOfRange> {
         let miss_target = checked_miss_target(f64::from(miss_target))?;
-        Ok(Self { miss_target })
+        Ok(Self {
+            miss_target,
+            is_patient: true,
+        })
+    }
+
+    /// The same with as many rounds as fit, each of a round time.
+    pub(crate) const fn without_patience(self) -> Self {
+        Self {
+            is_patient: false,
+            ..self
+        }
     }
 
     /// The share of messages that may miss.
@@ -91,6 +104,15 @@ impl Steered {
         if let Some(price) = situation.price {
             return price;
         }
+        let (dear, weight) = self.dear_and_weight(table, situation);
+        // Other bits of the draw than those that choose the loss.
+        let draw = f64::from(situation.draw.rotate_left(16));
+        let follows_dear = draw <= weight * f64::from(u32::MAX);
+        grid::price_at(dear - usize::from(dear > 0 && !follows_dear))
+    }
+
+    /// The least price at which blocks like this meet the target, and the share of them that have it, so that with the price before it they just meet it.
+    fn dear_and_weight(&self, table: &PriceTable, situation: &Situation) -> (usize, f64) {
         let planned = situation.rounds_planned.max(situation.rounds_left);
         let deficit = situation.source_symbols.into();
         let miss = |price| table.miss(grid::row(price, planned), deficit);
@@ -101,14 +123,12 @@ impl Steered {
                 dear += step;
             }
         }
-        // Other bits of the draw than those that choose the loss.
-        let draw = f64::from(situation.draw.rotate_left(16));
-        let follows_dear = dear == 0 || {
-            let (above, below) = (miss(dear - 1), miss(dear));
-            let weight = (above - self.miss_target) / (above - below).max(f64::MIN_POSITIVE);
-            draw <= weight * f64::from(u32::MAX)
-        };
-        grid::price_at(if follows_dear { dear } else { dear - 1 })
+        if dear == 0 {
+            return (dear, 1.0);
+        }
+        let (above, below) = (miss(dear - 1), miss(dear));
+        let weight = (above - self.miss_target) / (above - below).max(f64::MIN_POSITIVE);
+        (dear, weight.clamp(0.0, 1.0))
     }
 
     /// The situation with its table and price; `None` while there is no table.
@@ -135,18 +155,20 @@ impl Steered {
             price: full_price.discounted(counted),
             full_price,
             situation,
+            is_patient: self.is_patient,
         })
     }
 
     #[cold]
     fn stopgap(&self, situation: &Situation) -> u16 {
         let loss = chance::loss_within_bounds(situation.loss);
-        stopgap::symbols(
+        let symbols = stopgap::symbols(
             situation.deficit,
             situation.rounds_left,
             loss,
             self.miss_target,
-        )
+        );
+        symbols.min(cost_cap(situation))
     }
 }
 
@@ -210,11 +232,15 @@ impl Policy for Steered {
         let situation = Situation::first(source_symbols.clamp(1, SOURCE_SYMBOLS_MAX), rounds, loss);
         match SHELF.get(grid::nearest_loss(loss)) {
             Some(table) => {
-                let price = self.price(table, &situation);
-                let row = grid::row(grid::price_index(price), rounds);
+                let (dear, weight) = self.dear_and_weight(table, &situation);
                 let deficit = source_symbols.into();
-                let misses = table.miss(row, deficit) * price.symbols();
-                ((table.value(row, deficit) - misses) as f32).max(source_symbols.into())
+                let at = |price| {
+                    let row = grid::row(price, rounds);
+                    let misses = table.miss(row, deficit) * grid::price_at(price).symbols();
+                    table.value(row, deficit) - misses
+                };
+                let mixed = weight * at(dear) + (1.0 - weight) * at(dear.saturating_sub(1));
+                (mixed as f32).max(source_symbols.into())
             }
             None => {
                 let loss = chance::loss_within_bounds(loss);
@@ -271,7 +297,8 @@ fn miss_at_loss(miss: f32, point: f32, situation: &Situation) -> f32 {
     // The logarithm of the ratio, good to half a percent as far as points are apart.
     let loss = situation.loss_mean;
     let log_ratio = 2.0 * (loss - point) / (loss + point);
-    miss * libm::expf(power * log_ratio)
+    // (The last point is a half: beyond, the power would bring it above one.)
+    (miss * libm::expf(power * log_ratio)).min(1.0)
 }
 
 /// The logarithm of a positive number, a twelfth too small at most: its bits are that, but for what is linear between powers of two.
@@ -298,6 +325,7 @@ struct State<'a> {
     price: Price,
     full_price: Price,
     situation: &'a Situation,
+    is_patient: bool,
 }
 
 impl State<'_> {
@@ -385,9 +413,15 @@ impl State<'_> {
             ..task
         };
         let (bad, lost_when_good) = situation.burst.moments(task.loss);
+        // What leaves is what is best after any loss; that it was a burst is known here.
+        let leaves = found::best(&last, situation.draw);
+        let in_burst = Task {
+            first_bad: stays_bad,
+            ..last
+        };
         let outlasted = task.first_bad
             * chance::power(stays_bad, between - 1)
-            * found::miss(&last, situation.draw);
+            * in_burst.miss_of(leaves.symbols, leaves.together, leaves.spacing);
         let without = self.miss(rounds, u16::from(situation.deficit)) * self.last_over_table(&last);
         let lost_alone = (1.0 - bad) * lost_when_good / task.loss.max(f64::MIN_POSITIVE);
         outlasted + lost_alone * without.min(1.0)

@@ -89,7 +89,8 @@ impl State<'_> {
             chance: None,
             value,
         };
-        if most < 2 || situation.timing.slack < situation.timing.round_time {
+        let is_short = situation.timing.slack < situation.timing.round_time;
+        if most < 2 || is_short || !self.is_patient {
             // Only what is hurried is compared with it.
             let is_compared = situation.may_hurry();
             let value = is_compared.then(|| self.value(most, deficit));
@@ -134,10 +135,8 @@ impl State<'_> {
     /// met one was sent 22 times. An answer to anything later ends the wait.)
     fn wait_out(&self) -> Option<Duration> {
         let situation = self.situation;
-        let source_symbols = u16::from(situation.source_symbols);
-        let again = situation.sent.saturating_sub(source_symbols);
-        let repeated = again / u16::from(situation.deficit.max(1));
-        let doublings = repeated.saturating_sub(IN_VAIN - 2);
+        let in_vain = situation.answers.silent_flights;
+        let doublings = in_vain.saturating_sub(IN_VAIN - 1);
         let before_last = situation.rounds_left.saturating_sub(LAST_ROUNDS);
         if doublings == 0 || before_last == 0 {
             return None;

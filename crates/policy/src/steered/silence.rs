@@ -239,6 +239,8 @@ impl State<'_> {
                     ..self.situation.answers
                 },
                 rounds_left,
+                // (It is not alone any more.)
+                sent: self.situation.sent.saturating_add(sent),
                 ..*self.situation
             };
             let state = State {

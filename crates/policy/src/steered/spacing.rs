@@ -116,7 +116,9 @@ impl Task {
         if moments < 2 {
             return Duration::ZERO;
         }
-        let far = self.burst.lasts.saturating_mul(INDEPENDENT);
+        // (As everywhere, bursts last for a moment at least: what is found to be best kept apart would leave together.)
+        let lasts = self.burst.lasts.max(Duration::from_micros(1));
+        let far = lasts.saturating_mul(INDEPENDENT);
         (self.slack / u32::from(moments - 1)).min(far)
     }
 

@@ -1,9 +1,8 @@
 //! The steered policy with one of its parts taken away, for measuring what the part buys.
 
 use core::fmt;
-use core::time::Duration;
 
-use crate::{Action, Burst, Hurries, Policy, Situation, Steered};
+use crate::{Action, Answers, Burst, Hurries, Policy, Situation, Steered};
 
 /// A part of [`Steered`] that can be taken away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -72,14 +71,10 @@ impl Part {
                 seen.hurries = seen.hurries.sure();
             }
             Self::Silence => {
-                (seen.answers.unaccounted, seen.answers.missing) = (0, 0.0);
-                seen.answers.lost = 0.0;
+                seen.answers = Answers::default();
             }
-            // No round fits twice into the slack, so there is nothing to choose.
-            Self::Waiting => {
-                seen.timing.round_time = Duration::MAX;
-                seen.hurries = Hurries::NONE;
-            }
+            // That rounds are patient is the policy's: see `Without::whole`.
+            Self::Waiting => seen.hurries = Hurries::NONE,
         }
         seen
     }
@@ -100,6 +95,16 @@ pub struct Without {
     pub part: Part,
 }
 
+impl Without {
+    /// The policy that sees what is not hidden.
+    const fn whole(&self) -> Steered {
+        match self.part {
+            Part::Waiting => self.policy.without_patience(),
+            _ => self.policy,
+        }
+    }
+}
+
 impl Policy for Without {
     fn name(&self) -> &'static str {
         match self.part {
@@ -113,7 +118,7 @@ impl Policy for Without {
     }
 
     fn decide(&self, situation: &Situation) -> Action {
-        self.policy.decide(&self.part.hidden(situation))
+        self.whole().decide(&self.part.hidden(situation))
     }
 
     fn expected_symbols(&self, source_symbols: u8, rounds: u16, loss: f32) -> f32 {
@@ -124,12 +129,14 @@ impl Policy for Without {
         if self.part == Part::Steering {
             return None;
         }
-        self.policy.miss_at_price(&self.part.hidden(situation))
+        self.whole().miss_at_price(&self.part.hidden(situation))
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use core::time::Duration;
+
     use super::*;
     use crate::Timing;
 

@@ -216,20 +216,25 @@ impl Endpoint {
         datagram: &mut [u8],
     ) {
         let route = route.into();
-        let late = (self.timers.earliest()).map_or(Duration::ZERO, |due| now.since(due));
-        if late > STOOD_STILL {
-            let experience = &mut self.commons.experience;
-            // (Nor is a slow loop's frame a stop.)
-            if late > experience.timer_lag.get().before_end() * 4 {
-                experience.resumed_at = now;
-            }
-        }
+        self.note_stop(now);
         match classify(datagram) {
             Kind::Protected => self.handle_protected(now, route, ecn, datagram),
             Kind::Handshake => self.handle_handshake(now, route, datagram),
             Kind::Gone => self.handle_gone(now, route, datagram),
             Kind::Foreign => self.stats.foreign += 1,
         }
+    }
+
+    /// Whether the host stood still until now: something was due long ago. Then it is known from when on it is there again.
+    fn note_stop(&mut self, now: Instant) -> bool {
+        let late = (self.timers.earliest()).map_or(Duration::ZERO, |due| now.since(due));
+        let experience = &mut self.commons.experience;
+        // (A slow loop's frame is no stop.)
+        let has_stopped = late > STOOD_STILL && late > experience.timer_lag.get().before_end() * 4;
+        if has_stopped {
+            experience.resumed_at = now;
+        }
+        has_stopped
     }
 
     fn handle_protected(&mut self, now: Instant, route: Route, ecn: Ecn, datagram: &mut [u8]) {
@@ -382,10 +387,14 @@ impl Endpoint {
         for id in self.admissions.expire(now) {
             self.remove(id);
         }
-        if let Some(due) = self.timers.earliest().filter(|due| *due <= now) {
+        // A stop says nothing of how late timers are: a young endpoint would leave that much time for it ever after.
+        let has_stopped = self.note_stop(now);
+        let due = self.timers.earliest().filter(|due| *due <= now);
+        let lag = &mut self.commons.experience.timer_lag;
+        if let Some(due) = due.filter(|_| !has_stopped || lag.is_known()) {
             // What was found to be due long ago is not late for that.
             let late = now.since(due.max(self.saw_to_due_at));
-            self.commons.experience.timer_lag.record(late);
+            lag.record(late);
         }
         self.saw_to_due_at = now;
         while let Some(index) = self.timers.pop_due(now) {

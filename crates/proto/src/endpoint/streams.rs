@@ -83,7 +83,7 @@ impl Endpoint {
     }
 
     /// Hands in more of the content of a message that was begun with [`Endpoint::begin`]; answers how many bytes of it were
-    /// taken. When that is less than all, go on after [`crate::Event::Writable`].
+    /// taken. When that is less than all, go on after [`crate::Event::Writable`]; what is more than the length that was announced is never taken.
     ///
     /// # Errors
     /// `NoMessage` when the message has its outcome already, or was not begun so.

@@ -38,6 +38,8 @@ pub(crate) struct Block {
 /// Symbols of rounds that ended in silence: nobody answered for them or for anything later.
 pub(crate) struct Silence {
     pub(crate) symbols: u16,
+    /// Flights with any of them.
+    pub(crate) flights: u16,
     /// The first packet with one of them.
     pub(crate) first_packet: u64,
     /// When the last flight with any of them began.
@@ -49,10 +51,19 @@ pub(crate) struct Silence {
 impl Silence {
     pub(crate) const NONE: Self = Self {
         symbols: 0,
+        flights: 0,
         first_packet: u64::MAX,
         since: Instant::ZERO,
         was_waited_for: false,
     };
+
+    /// It was answered, or says nothing any more. (Once more is waited for answers whatever the path.)
+    pub(crate) const fn end(&mut self) {
+        *self = Self {
+            was_waited_for: self.was_waited_for,
+            ..Self::NONE
+        };
+    }
 }
 
 impl Block {
@@ -102,10 +113,12 @@ impl Block {
 
     /// Whether every symbol of the round was sent and is accounted for, and no backoff holds the next one.
     pub(crate) const fn is_round_over(&self) -> bool {
-        self.unaccounted == 0
-            && self.flight.to_send == 0
-            && self.sent > 0
-            && (!self.flight.waits() || self.flight.is_acked)
+        self.is_all_accounted_for() && (!self.flight.waits() || self.flight.is_acked)
+    }
+
+    /// Whether every symbol of the round was sent and is accounted for.
+    pub(crate) const fn is_all_accounted_for(&self) -> bool {
+        self.unaccounted == 0 && self.flight.to_send == 0 && self.sent > 0
     }
 
     /// When this block wants attention next. A round does not end before its flight has left.

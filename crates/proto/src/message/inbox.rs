@@ -224,8 +224,12 @@ impl Inbox {
         };
         if known.is_none() {
             self.see(number, pool);
-            let needs = k * symbol.data.len();
             // (A block of one symbol takes no place.)
+            let needs = if k > 1 {
+                Partial::cost_of(symbol)
+            } else {
+                symbol.data.len()
+            };
             if (k > 1 && self.partials.len() >= PARTIAL_BLOCKS_MAX)
                 || self.held_bytes() + room.waiting_bytes + needs > RECEIVE_MAX
                 || !self.is_fair(needs, room)

@@ -142,6 +142,14 @@ impl Large {
         taken
     }
 
+    /// Whether no content is to come any more.
+    pub(crate) const fn is_appended(&self) -> bool {
+        match &self.source {
+            Source::Appended(_) => self.appended == self.len,
+            _ => true,
+        }
+    }
+
     /// Whether content is still to come, and there is room for it.
     pub(crate) fn wants_content(&self) -> bool {
         match &self.source {

@@ -5,7 +5,7 @@ use core::cmp::Ordering;
 use core::ops::{Index, IndexMut, RangeInclusive};
 
 use crate::limits::SOURCE_SYMBOLS_MAX;
-use crate::pool::Pool;
+use crate::pool::{self, Pool};
 use crate::wire::Symbol;
 
 /// A block of which some symbols have arrived.
@@ -17,10 +17,50 @@ pub(super) struct Partial {
     present: u64,
     /// In the order of their arrival: what is there of a block takes room, not what the first of its symbols says it will be.
     symbols: Vec<u8>,
-    esis: Vec<u8>,
+    /// Of the symbols, in their order.
+    esis: Esis,
 }
 
+/// Encoding symbol IDs.
+struct Esis {
+    ids: [u8; SOURCE_SYMBOLS_MAX],
+    count: u8,
+}
+
+impl Esis {
+    const NONE: Self = Self {
+        ids: [0; SOURCE_SYMBOLS_MAX],
+        count: 0,
+    };
+
+    fn all(&self) -> &[u8] {
+        &self.ids[..usize::from(self.count)]
+    }
+
+    /// There are fewer than source symbols: with so many the block is complete.
+    fn push(&mut self, esi: u8) {
+        if let Some(id) = self.ids.get_mut(usize::from(self.count)) {
+            *id = esi;
+            self.count += 1;
+        }
+    }
+}
+
+/// What a block that has begun costs besides its symbols.
+pub(super) const PARTIAL_COST: usize = size_of::<Partial>() + size_of::<(u64, u16)>();
+
 impl Partial {
+    /// Bytes that the block of a symbol counts: as many as it will have when it is complete, and about what it takes now. (Counted by what they say alone, blocks of two
+    /// bytes let a peer have some hundred times as much held as was counted.)
+    pub(super) fn cost_of(symbol: &Symbol<'_>) -> usize {
+        Self::cost(symbol.source_symbols, symbol.data.len())
+    }
+
+    fn cost(source_symbols: u8, symbol_len: usize) -> usize {
+        let bytes = usize::from(source_symbols) * symbol_len;
+        bytes.max(pool::LEAST) + PARTIAL_COST
+    }
+
     pub(super) fn new(number: u64, symbol: &Symbol<'_>, pool: &mut Pool) -> Self {
         Self {
             number,
@@ -28,12 +68,12 @@ impl Partial {
             symbol_len: symbol.data.len(),
             present: 0,
             symbols: pool.take(2 * symbol.data.len()),
-            esis: pool.take(1),
+            esis: Esis::NONE,
         }
     }
 
     pub(super) fn received(&self) -> usize {
-        self.esis.len()
+        self.esis.count.into()
     }
 
     /// Bytes that it will have when it is complete.
@@ -58,7 +98,7 @@ impl Partial {
                 return false;
             }
             self.present |= 1 << symbol.esi;
-        } else if self.esis.contains(&symbol.esi) {
+        } else if self.esis.all().contains(&symbol.esi) {
             return false;
         }
         if self.symbols.len() + self.symbol_len > self.symbols.capacity() {
@@ -75,13 +115,11 @@ impl Partial {
     /// It will not be completed.
     pub(super) fn recycle(self, pool: &mut Pool) {
         pool.give(self.symbols);
-        pool.give(self.esis);
     }
 
     /// The block, of k symbols.
     pub(super) fn rebuild(mut self, pool: &mut Pool) -> Vec<u8> {
-        if self.esis.iter().copied().eq(0..self.source_symbols) {
-            pool.give(self.esis);
+        if (self.esis.all().iter().copied()).eq(0..self.source_symbols) {
             return self.symbols;
         }
         let mut block = pool.take(self.bytes());
@@ -90,7 +128,7 @@ impl Partial {
             core::array::from_fn(|_| (0, &mut [][..]));
         let mut count = 0;
         let chunks = self.symbols.chunks_exact_mut(self.symbol_len);
-        for (&esi, chunk) in self.esis.iter().zip(chunks) {
+        for (&esi, chunk) in self.esis.all().iter().zip(chunks) {
             match esi.checked_sub(self.source_symbols) {
                 None => {
                     let start = usize::from(esi) * self.symbol_len;
@@ -108,7 +146,6 @@ impl Partial {
                 .expect("k distinct symbols of equal length are there");
         }
         pool.give(self.symbols);
-        pool.give(self.esis);
         block
     }
 }
@@ -129,7 +166,7 @@ pub(super) struct Partials {
     all: Vec<Partial>,
     /// Where each is, by number.
     places: Vec<(u64, u16)>,
-    /// Bytes that they will have when they are complete.
+    /// Bytes that they count.
     bytes: usize,
 }
 
@@ -169,7 +206,7 @@ impl Partials {
             self.places
                 .insert(place, (partial.number, self.all.len() as u16));
         }
-        self.bytes += partial.bytes();
+        self.bytes += Partial::cost(partial.source_symbols, partial.symbol_len);
         self.all.push(partial);
         self.all.len() - 1
     }
@@ -178,7 +215,7 @@ impl Partials {
         let place = self.place(number).ok()?;
         let (_, at) = self.places.remove(place);
         let partial = self.all.swap_remove(at.into());
-        self.bytes -= partial.bytes();
+        self.bytes -= Partial::cost(partial.source_symbols, partial.symbol_len);
         if let Some(moved) = self.all.get(usize::from(at)).map(|moved| moved.number)
             && let Ok(place) = self.place(moved)
         {
@@ -197,7 +234,7 @@ impl Partials {
     /// Bytes that they take now.
     #[cfg(test)]
     pub(super) fn capacity(&self) -> usize {
-        let of = |it: &Partial| it.symbols.capacity() + it.esis.capacity();
+        let of = |it: &Partial| it.symbols.capacity() + PARTIAL_COST;
         self.all.iter().map(of).sum()
     }
 
@@ -256,8 +293,10 @@ mod tests {
                     }
                 }
                 prop_assert_eq!(partials.len(), model.len());
-                let bytes: usize = model.values().map(|k| usize::from(*k) * 10).sum();
+                let of = |k: &u8| (usize::from(*k) * 10).max(256) + PARTIAL_COST;
+                let bytes: usize = model.values().map(of).sum();
                 prop_assert_eq!(partials.bytes(), bytes);
+                prop_assert!(partials.capacity() <= bytes);
             }
         }
     }

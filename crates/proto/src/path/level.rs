@@ -276,7 +276,9 @@ impl LossLevel {
             *loss = (moved.max(began / MOVED_MAX)).min((began * MOVED_MAX).min(LOSS_MAX));
         }
         let likelihood = self.normalise();
-        self.look_for_drift(lost, likelihood);
+        // (An arrival is also one that was not taken for lost before. Without that, verdicts that were wrong added up, and where levels lie was learned anew for ever.)
+        let at_once = if lost { 1.0 } else { 1.0 - wrongly };
+        self.look_for_drift(lost, likelihood * at_once);
     }
 
     /// Where levels lie is learned anew when the losses say so: a packet was lost or arrived, which was as likely as this.

@@ -15,7 +15,7 @@ const FADING: u32 = 64;
 /// Once a round trip, or in sixteen, more was taken for lost that came: over recorded networks at 1.14 and 1.09 times the cost.)
 const KEPT: u32 = 128;
 
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(crate) struct Reordering {
     allowance: Duration,
     faded_at: Instant,
@@ -46,7 +46,13 @@ impl Reordering {
             return;
         }
         self.faded_at = now;
-        self.allowance = self.allowance.saturating_sub(self.allowance / FADING);
+        let most = rtt.smoothed() / 2;
+        self.allowance = if self.allowance > most {
+            // It was half of another round trip, while a queue was there or the route longer.
+            most.max(self.allowance / 2)
+        } else {
+            self.allowance - self.allowance / FADING
+        };
         if self.allowance < Duration::from_micros(100) {
             self.allowance = Duration::ZERO;
         }
@@ -56,6 +62,24 @@ impl Reordering {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A regression: what was learned while the round trip was 20 times as long lasted for minutes.
+    #[test]
+    fn it_comes_to_half_of_the_present_round_trip_within_seconds() {
+        let ms = Duration::from_millis;
+        let now = Instant::from_micros(1_000_000);
+        let mut rtt = Rtt::default();
+        rtt.record(now, ms(400));
+        let mut reordering = Reordering::default();
+        reordering.on_spurious(ms(300), ms(700), &rtt);
+        assert_eq!(reordering.allowance(), ms(200));
+        for step in 0..1000 {
+            let now = now + ms(20) * step;
+            rtt.record(now, ms(20));
+            reordering.on_answered(now, None, &rtt);
+        }
+        assert!(reordering.allowance() <= ms(10), "{reordering:?}");
+    }
 
     /// The allowance faded at rounds that a flight had not completed, of which those of one symbol have none: one late packet took a round from all messages, for ever.
     #[test]

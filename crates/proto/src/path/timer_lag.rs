@@ -201,7 +201,7 @@ impl TimerLag {
     }
 
     /// Whether many timeouts were met.
-    fn is_known(&self) -> bool {
+    pub(crate) fn is_known(&self) -> bool {
         self.newest.count + self.before.count >= FEW
     }
 }

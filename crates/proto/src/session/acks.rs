@@ -131,7 +131,9 @@ impl Session {
         let (Some(packet), Some(earlier)) = (self.sent.get(number), self.sent.get(before)) else {
             return;
         };
-        if packet.state == PacketState::Outstanding && earlier.state == PacketState::Settled {
+        // (A packet that asked for no answer is named in none.)
+        let was_answered = earlier.symbols > 0 && earlier.state == PacketState::Settled;
+        if packet.state == PacketState::Outstanding && was_answered {
             let apart = packet.sent_at.since(earlier.sent_at);
             let is_together = named_before == Some(before);
             self.path.feedback.record_pair(apart, is_together);

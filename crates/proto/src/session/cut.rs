@@ -242,13 +242,12 @@ impl Session {
             None => u16::MAX,
         };
         let miss = options.miss_target();
-        let slack = time_left.filter(|_| rounds == 1 && shared.config.thin_streams.bundling);
-        let slack = slack.map(|time_left| self.path.slack(time_left, self.clock_margin(now)));
+        let may_ride = rounds == 1 && shared.config.thin_streams.bundling;
         let flights = Flights {
             policy: shared.config.policies.policy(miss),
             rounds: rounds.max(1),
             loss: self.path.loss.upper_bound(),
-            ride: slack.is_some_and(|slack| self.would_ride(slack)),
+            ride: may_ride && time_left.is_some_and(|left| self.would_ride(now, left)),
         };
         // Without a deadline there is no redundancy, and where too much waits the less of it the better: the fewest symbols are the cheapest.
         let waits = self.traffic.schedule.bytes_before(true) > 0;

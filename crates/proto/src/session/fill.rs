@@ -49,7 +49,7 @@ impl Room {
 
 impl Picks {
     /// Whether a symbol of `len` bytes may go into the packet. Where it is not known whether the path still carries what a block was cut for (another address), each
-    /// is tried as it is, alone: the block is cut anew only when they do not pass (`narrow.rs`).
+    /// is tried as it is, alone: the block is cut anew when its next round begins, or they do not pass (`narrow.rs`).
     const fn fits_into(&self, len: usize, room: Room) -> bool {
         if len > room.symbol_max {
             self.count == 0 && self.fits(len, room.buffer)

@@ -269,10 +269,14 @@ impl Session {
         let dependence = self.path.record_fate(now, sent_at, true);
         self.sent.note_dependence(number, dependence);
         self.note_pair(number, sent_at, true);
-        let next = self.sent.get(number + 1);
-        if let Some(next) = next.filter(|next| has_arrived(next)) {
+        // Where the fate of the one after it was known before, only the pair of the two is to be noted.
+        let next = self.sent.get(number + 1).filter(|next| next.symbols > 0);
+        if let Some(next) = next {
             let lag = next.sent_at.since(sent_at);
-            self.path.bursts.note_after_loss(lag, false);
+            let lost = next.state.is_surely_lost();
+            if lost || has_arrived(next) {
+                self.path.bursts.note_after_loss(lag, lost);
+            }
         }
     }
 

@@ -22,6 +22,7 @@ mod recall;
 mod ride;
 mod rounds;
 mod send;
+mod silence;
 mod statistics;
 mod timers;
 

@@ -88,7 +88,7 @@ impl Session {
         let is_only = situation.sent == 0 && situation.rounds_left == 1;
         let is_plain = action.look_again.is_none() && action.spacing.is_zero();
         let next_after = self.traffic.rides.next_after()?;
-        let slack = self.slack_of_rides(situation.timing.slack);
+        let slack = self.slack_of_rides(now, situation.timing.time_left);
         let symbols = self.traffic.rides.followers(slack);
         let rides = is_only && is_plain && is_redundant && is_small && is_followed && symbols > 0;
         rides.then(|| Ride {
@@ -98,19 +98,23 @@ impl Session {
         })
     }
 
-    /// The time in which riders may leave, if others may `slack`: in a loop messages leave when they are sent, whenever its timers are seen to. (By itself one may leave that much too late, when no
-    /// message follows for once.)
-    fn slack_of_rides(&self, slack: Duration) -> Duration {
+    /// The time in which riders may leave, where the deadline is `time_left` away: in a loop messages leave when they are sent, whenever its timers are seen to. (By itself one may leave that much
+    /// too late, when no message follows for once.)
+    fn slack_of_rides(&self, now: Instant, time_left: Duration) -> Duration {
+        let margin = self.clock_margin(now);
         if self.path.timer_lag.before_end().is_zero() {
-            slack
+            self.path.slack(time_left, margin)
         } else {
-            slack + self.path.timer_lag.most()
+            time_left.saturating_sub(self.path.one_way_delay() + margin)
         }
     }
 
-    /// Whether redundant symbols in an only flight would wait for packets that leave anyway, if they may leave within `slack`.
-    pub(super) fn would_ride(&self, slack: Duration) -> bool {
-        self.traffic.rides.followers(self.slack_of_rides(slack)) > 0
+    /// Whether redundant symbols in an only flight would wait for packets that leave anyway, where the deadline is `time_left` away.
+    pub(super) fn would_ride(&self, now: Instant, time_left: Duration) -> bool {
+        self.traffic
+            .rides
+            .followers(self.slack_of_rides(now, time_left))
+            > 0
     }
 
     /// Takes what waits for a packet that leaves anyway along, the oldest first.

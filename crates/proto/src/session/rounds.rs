@@ -4,13 +4,11 @@
 use core::cmp::Reverse;
 use core::time::Duration;
 
-use punctual_policy::{
-    Action, Answers, Burst, Deficit, Policy, Situation, Timing, only_answers_missing,
-};
+use punctual_policy::{Action, Answers, Burst, Deficit, Policy, Situation, Timing};
 
 use super::{Due, Session, Shared};
 use crate::limits::{BACKOFF_MAX, TIMER_GRANULARITY};
-use crate::message::{Pauses, Silence};
+use crate::message::Pauses;
 use crate::recovery::PacketState;
 use crate::stream::{MissReason, StreamId};
 use crate::time::Instant;
@@ -50,12 +48,17 @@ impl Decision {
 impl Session {
     /// Begins a round of block `number`: asks the policy and queues what it says.
     pub(super) fn begin_round(&mut self, now: Instant, number: u64, shared: &mut Shared<'_>) {
-        self.fit_to_path(number);
         let Some(block) = self.traffic.outbox.block(number) else {
             return;
         };
         let (slot, was_sent) = (block.message, block.sent > 0);
-        match self.decide(now, number, shared) {
+        let mut decision = self.decide(now, number, shared);
+        // What is not sent any more stays as it was cut: answers to that may still come.
+        let sends = |decision: &Decision| decision.symbols > 0;
+        if decision.as_ref().is_some_and(sends) && self.fit_to_path(number) {
+            decision = self.decide(now, number, shared);
+        }
+        match decision {
             Some(decision)
                 if was_sent && decision.sends() && self.is_held(now, number, &decision) => {}
             Some(decision) => {
@@ -65,24 +68,6 @@ impl Session {
             None if self.waits_for_answers(now, number) => {}
             None => self.drop_late(now, slot, shared),
         }
-    }
-
-    /// Whether a block that is not repaired waits for another round time: where nothing later has been answered for it may be the answers that are lost, and
-    /// the next ones name what has arrived.
-    fn waits_for_answers(&mut self, now: Instant, number: u64) -> bool {
-        if !self.may_complete(number) {
-            return false;
-        }
-        let round_time = self.path.round_time();
-        let Some(block) = self.traffic.outbox.block_mut(number) else {
-            return false;
-        };
-        if core::mem::replace(&mut block.silence.was_waited_for, true) {
-            return false;
-        }
-        block.flight.round_ends = Some(now + round_time);
-        self.arm(number);
-        true
     }
 
     /// In the dark what was sent already waits for its turn; and ever longer what was sent in vain again and again.
@@ -208,7 +193,11 @@ impl Session {
         // Once something later was answered for, what was not is lost.
         let is_silent =
             block.silence.symbols > 0 && self.largest_acked < Some(block.silence.first_packet);
-        let silent = if is_silent { block.silence.symbols } else { 0 };
+        let (silent, silent_flights) = if is_silent {
+            (block.silence.symbols, block.silence.flights)
+        } else {
+            (0, 0)
+        };
         // Of a flight before, answers may be missing whatever was answered together with it.
         let is_of_flight = block.silence.first_packet >= block.flight.first_packet;
         let silent_from = is_of_flight.then_some(block.silence.first_packet);
@@ -227,6 +216,7 @@ impl Session {
             },
             answers: Answers {
                 unaccounted: silent,
+                silent_flights,
                 missing: self.chance_of_silence(
                     now.since(block.silence.since),
                     silent,
@@ -316,34 +306,6 @@ impl Session {
             was_lost,
             age: now.since(sent_at),
         }
-    }
-
-    /// Probability that the answers for `silent` packets, last sent `age` ago, are late or lost, and not the packets. All of them left in one
-    /// flight from packet `from` on, if it is given: where that would have been answered for together with the one before, it is lost. `outage` is the probability
-    /// that the path carried nothing for once, whatever is known of its losses.
-    pub(super) fn chance_of_silence(
-        &self,
-        age: Duration,
-        silent: u16,
-        from: Option<u64>,
-        outage: f64,
-    ) -> f64 {
-        if silent == 0 {
-            return 0.0;
-        }
-        let apart = from.and_then(|from| self.left_after_answered(from));
-        let separate = apart.map_or(1.0, |apart| self.path.feedback.separate(apart));
-        let missing = separate * self.path.feedback_missing(age);
-        let lost = self.path.bursts.all_lost(silent, self.path.level.mean());
-        let lost = lost + (1.0 - lost) * outage;
-        only_answers_missing(missing, lost)
-    }
-
-    /// How long before packet `number` the newest left that was answered for.
-    fn left_after_answered(&self, number: u64) -> Option<Duration> {
-        let answered = self.largest_acked.filter(|acked| *acked < number)?;
-        let sent_at = |number| Some(self.sent.get(number)?.sent_at);
-        Some(sent_at(number)?.since(sent_at(answered)?))
     }
 
     /// How far the clock of the peer may be off.
@@ -473,15 +435,11 @@ impl Session {
             }
         }
         touched.retain(|other| *other != number);
-        if let Some(block) = self.traffic.outbox.block_mut(number) {
-            if self.largest_acked >= Some(block.silence.first_packet) {
-                block.silence = Silence::NONE;
-            }
-            if silent > 0 {
-                block.silence.since = block.flight.began;
-            }
-            block.silence.symbols = block.silence.symbols.saturating_add(silent);
-            block.silence.first_packet = block.silence.first_packet.min(from);
+        touched.sort_unstable();
+        touched.dedup();
+        self.note_silence(number, silent, from, !is_hurried);
+        for &other in touched.iter().filter(|_| silent > 0) {
+            self.note_silence_beside(other);
         }
         self.begin_round(now, number, shared);
         self.settle_flights(now, touched, shared);
@@ -501,27 +459,6 @@ impl Session {
             .find(|packet| self.holds_symbol_of(*packet, number))?;
         let sent_at = self.sent.get(last)?.sent_at;
         Some(sent_at + self.overdue_after())
-    }
-
-    /// The path answers again: what waited out a backoff goes on at once, but for what left so recently that its own answer may still come.
-    pub(super) fn resume_after_silence(&mut self, now: Instant) {
-        let round_time = self.path.round_time();
-        let mut number = self.traffic.outbox.oldest_block();
-        while number < self.traffic.outbox.next_block() {
-            if let Some(block) = self
-                .traffic
-                .outbox
-                .block_mut(number)
-                .filter(|block| block.flight.waits())
-            {
-                block.flight.wait_no_longer();
-                let answered_by = now.max(block.flight.began + round_time);
-                block.flight.round_ends =
-                    (block.flight.round_ends).map(|ends| ends.min(answered_by));
-                self.arm(number);
-            }
-            number += 1;
-        }
     }
 
     /// Why a message missed its deadline, or is about to.

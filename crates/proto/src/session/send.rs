@@ -291,7 +291,7 @@ impl Session {
     }
 
     /// More content of a message that was begun with [`Content::Later`]: how many bytes were taken. A message whose last
-    /// byte was taken needs no further call.
+    /// byte was taken needs no further call; what is more than its length is never taken.
     pub(crate) fn append(&mut self, message: MessageId, data: &[u8]) -> Result<usize, SendError> {
         let slot = self
             .traffic
@@ -300,16 +300,19 @@ impl Session {
             .ok_or(SendError::NoMessage)?;
         let was_cuttable = self.is_cuttable(slot);
         let room = self.append_room(slot);
-        let taken = self
+        let (taken, is_whole) = self
             .traffic
             .outbox
-            .with_large(slot, |large| large.append(&data[..data.len().min(room)]))
+            .with_large(slot, |large| {
+                let taken = large.append(&data[..data.len().min(room)]);
+                (taken, large.is_appended())
+            })
             .ok_or(SendError::NoMessage)?;
         if !was_cuttable {
             self.enqueue(slot);
             self.note_filled(slot);
         }
-        if taken < data.len() {
+        if taken < data.len() && !is_whole {
             self.traffic.was_full = true;
         }
         Ok(taken)

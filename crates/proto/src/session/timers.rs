@@ -252,7 +252,8 @@ impl Session {
             }
         }
         for number in self.traffic.outbox.oldest_block()..self.traffic.outbox.next_block() {
-            if self.traffic.outbox.block(number).is_some() {
+            if let Some(block) = self.traffic.outbox.block_mut(number) {
+                block.silence.end();
                 self.begin_round(now, number, shared);
             }
         }

@@ -7,6 +7,9 @@ const MOST: f32 = 1.386;
 /// Misses in a row beyond this are one event, of which nothing is to be learned for the next message.
 const RUN_MAX: u8 = 8;
 
+/// Of what is predicted to be missed more often than this, a factor says nothing.
+const HOPELESS: f64 = 0.5;
+
 /// The factor by which predictions are multiplied.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Surprise {
@@ -22,7 +25,8 @@ impl Surprise {
         } else {
             0
         };
-        if self.run <= RUN_MAX {
+        // What it is not used for teaches it nothing: on a path that has just become shorter misses were predicted that did not come, and for ten minutes four times too few.
+        if self.run <= RUN_MAX && predicted <= HOPELESS {
             let missed = f32::from(u8::from(is_missed));
             self.log = (self.log + GAIN * (missed - predicted as f32)).clamp(-MOST, MOST);
         }
@@ -30,10 +34,9 @@ impl Surprise {
 
     /// A predicted probability of a miss, as far as what was seen so far contradicts it.
     pub(crate) fn corrected(&self, miss: f64) -> f64 {
-        if miss < 0.5 {
-            (miss * f64::from(libm::expf(self.log))).min(0.5)
+        if miss < HOPELESS {
+            (miss * f64::from(libm::expf(self.log))).min(HOPELESS)
         } else {
-            // So unlikely to be in time that a factor says nothing.
             miss
         }
     }
@@ -66,6 +69,16 @@ mod tests {
             let found = follow(every, predicted);
             assert!((found / share - 1.0).abs() < 0.15, "{found} for {share}");
         }
+    }
+
+    #[test]
+    fn what_seemed_hopeless_teaches_nothing() {
+        let mut surprise = Surprise::default();
+        for _ in 0..300 {
+            surprise.on_outcome(false, 0.8);
+            surprise.on_outcome(true, 0.6);
+        }
+        assert!((surprise.corrected(1e-3) - 1e-3).abs() < 1e-9);
     }
 
     #[test]
