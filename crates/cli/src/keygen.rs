@@ -25,7 +25,7 @@ pub(crate) struct Args {
 #[derive(Serialize)]
 struct Made {
     public_key: String,
-    private_key_file: PathBuf,
+    private_key_file: String,
     url: String,
 }
 
@@ -38,12 +38,12 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
     let made = Made {
         url: format!("punctual://HOST:7777#{public_key}"),
         public_key,
-        private_key_file: args.out,
+        private_key_file: args.out.display().to_string(),
     };
     if args.json {
         return output::print_json(&made);
     }
-    let file = made.private_key_file.display();
+    let file = made.private_key_file;
     output::print(&format!(
         "public key   {}\nprivate key  {file} (keep it on the server; whoever has it can pose as the server)\n\n\
          On the server:  punctual serve --key {file}\nOn a client:    punctual send '{}'\n",

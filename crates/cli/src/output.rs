@@ -134,7 +134,7 @@ impl OutputFile {
     pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
         if path == Path::new("-") {
             return Err(Failure::bad_input(
-                "- would be a file of that name; standard output is what the figures go to, and /dev/stdout names it",
+                "- would be a file of that name; standard output is what the figures go to",
             ));
         }
         let created = OpenOptions::new().write(true).create_new(true).open(path);
@@ -219,7 +219,18 @@ pub(crate) fn then_write(
     text: impl FnOnce() -> String,
 ) -> Result<(), Failure> {
     let written = page.map_or(Ok(()), |page| page.write(&text()));
-    printed.and(written)
+    and_besides(printed, written)
+}
+
+/// The first that failed; but that nobody reads what was printed is no failure of anything else, and hides none.
+pub(crate) fn and_besides(
+    printed: Result<(), Failure>,
+    besides: Result<(), Failure>,
+) -> Result<(), Failure> {
+    match (printed, besides) {
+        (Err(Failure::OutputClosed), Err(besides)) => Err(besides),
+        (printed, besides) => printed.and(besides),
+    }
 }
 
 /// Refuses flags that name the same file: what is written last would be all that is left. (Pipes and devices take both.)
@@ -293,6 +304,27 @@ fn quoted(word: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A regression: a command whose reader had gone ended well, whatever else had failed.
+    #[test]
+    fn a_reader_that_has_gone_hides_no_failure() {
+        let closed = || Err(Failure::OutputClosed);
+        let failed = || Err(Failure::Interrupted);
+        let both = |printed, besides| and_besides(printed, besides).err();
+        assert!(matches!(
+            both(closed(), failed()),
+            Some(Failure::Interrupted)
+        ));
+        assert!(matches!(
+            both(failed(), closed()),
+            Some(Failure::Interrupted)
+        ));
+        assert!(matches!(
+            both(closed(), Ok(())),
+            Some(Failure::OutputClosed)
+        ));
+        assert!(both(Ok(()), Ok(())).is_none());
+    }
 
     #[test]
     fn words_survive_a_shell() {

@@ -47,7 +47,9 @@ pub(crate) fn table(policies: &[Summary]) -> String {
 pub(crate) fn verdict(summary: &Summary, on_time: f64) -> String {
     let limit = 1.0 - on_time;
     let (late, interval) = (percent(summary.late_share), summary.late_share_95);
-    let words = if interval.high <= limit {
+    let words = if summary.messages == 0 {
+        "sent nothing"
+    } else if interval.high <= limit {
         "kept its promise"
     } else if interval.low > limit {
         "broke its promise"

@@ -134,12 +134,12 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
         settings,
         policies: vec![sending.tally.summary(args.policy, stats.as_ref())],
     };
-    if args.json {
-        output::print_json(&report)?;
+    let printed = if args.json {
+        output::print_json(&report)
     } else {
-        output::print(&conclusion(&args, &report, &notes))?;
-    }
-    match course {
+        output::print(&conclusion(&args, &report, &notes))
+    };
+    let ended = match course {
         Course::Complete => {
             // Every message has its outcome, so this takes no longer than a farewell.
             session.finish_blocking();
@@ -149,7 +149,8 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
         Course::Ended(why) => Err(Failure::failed(format_args!(
             "the session ended before its time: {why}"
         ))),
-    }
+    };
+    output::and_besides(printed, ended)
 }
 
 /// How the sending came to its end.

@@ -47,7 +47,7 @@ pub(crate) struct Args {
 
 #[derive(Serialize)]
 struct Made {
-    token_file: PathBuf,
+    token_file: String,
     identity: String,
     valid_s: u64,
 }
@@ -77,7 +77,7 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
         return Err(failure);
     }
     let made = Made {
-        token_file: args.out,
+        token_file: args.out.display().to_string(),
         identity: args.identity,
         valid_s: args.valid_s,
     };
@@ -86,9 +86,7 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
     }
     output::print(&format!(
         "token  {} (good for {} s; whoever has it can connect as {:?})\n",
-        made.token_file.display(),
-        made.valid_s,
-        made.identity
+        made.token_file, made.valid_s, made.identity
     ))
 }
 

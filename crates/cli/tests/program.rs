@@ -463,3 +463,51 @@ fn a_policy_that_is_named_twice_is_played_once() {
     let policies = result["policies"].as_array().expect("a list");
     assert_eq!(policies.len(), 2);
 }
+
+/// A regression: a path that is no UTF-8 made a panic of the JSON, once the work was done.
+#[cfg(unix)]
+#[test]
+fn paths_need_not_be_text() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+
+    let directory = scratch("no-text");
+    fs::create_dir_all(&directory).expect("writable");
+    let path = |name: &[u8]| directory.join(OsStr::from_bytes(name));
+    let (trace, key) = (path(b"r\xe9seau.csv"), path(b"cl\xe9"));
+    let rows: String = (0..300)
+        .map(|i| format!("{},40\n", f64::from(i) * 0.02))
+        .collect();
+    fs::write(&trace, format!("time_s,rtt_ms\n{rows}")).expect("writable");
+    let run = |words: &[&str], file: &PathBuf, more: &[&str]| {
+        Command::new(env!("CARGO_BIN_EXE_punctual"))
+            .args(words)
+            .arg(file)
+            .args(more)
+            .output()
+            .expect("the program was built for this test")
+    };
+    let small = ["--messages", "100", "--sessions", "1", "--json"];
+    for output in [
+        run(&["lab", "replay", "--trace"], &trace, &small),
+        run(
+            &[
+                "policy",
+                "explain",
+                "--messages",
+                "100",
+                "--json",
+                "--trace",
+            ],
+            &trace,
+            &[],
+        ),
+        run(&["keygen", "--json", "--out"], &key, &[]),
+    ] {
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{said}");
+        let value: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        assert!(value.is_object());
+    }
+    let _ = fs::remove_dir_all(directory);
+}

@@ -182,12 +182,13 @@ fn conclude(
     } else {
         output::print(&conclusion(settings, &report, &notes, performance.took))
     };
-    output::then_write(printed, page, || report::html(&report, &figures))?;
-    if is_interrupted {
+    let written = output::then_write(printed, page, || report::html(&report, &figures));
+    let ended = if is_interrupted {
         Err(Failure::Interrupted)
     } else {
         Ok(())
-    }
+    };
+    output::and_besides(written, ended)
 }
 
 fn conclusion(settings: &Settings, report: &Report, notes: &[String], took: Duration) -> String {

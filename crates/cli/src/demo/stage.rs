@@ -180,12 +180,11 @@ fn direct(
         view.show_sending(board, since);
         thread::sleep(LOOK_EVERY);
     }
-    drain(board, course, view);
-    Ok(course)
+    Ok(drain(board, course, view))
 }
 
-/// Waits for the stragglers.
-fn drain(board: &Board, course: Course, view: &mut View) {
+/// Waits for the stragglers. Who does not wait for all has an end before its time.
+fn drain(board: &Board, course: Course, view: &mut View) -> Course {
     let patience = match course {
         Course::Complete => DRAIN_MAX,
         Course::Interrupted => DRAIN_INTERRUPTED,
@@ -194,12 +193,13 @@ fn drain(board: &Board, course: Course, view: &mut View) {
     while !board.have_arrived() && !board.is_stopped() && Instant::now() < until {
         if interrupt::is_requested() && course == Course::Complete {
             // Everything is sent: there is nothing to cut short but the wait.
-            return;
+            return Course::Interrupted;
         }
         view.show_draining(board);
         thread::sleep(LOOK_EVERY);
     }
     view.show_draining(board);
+    course
 }
 
 fn driver(config: EndpointConfig, clock: Clock) -> Result<Driver, Failure> {

@@ -53,7 +53,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         .failures()
         .map(|row| row.check.as_str())
         .collect();
-    if args.json {
+    let printed = if args.json {
         output::print_json(&json!({
             "command": output::command_line(),
             "version": env!("CARGO_PKG_VERSION"),
@@ -64,10 +64,15 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
             "measured_twice": calibration.repeated,
             "is_within": failures.is_empty(),
             "holds_timing": calibration.holds_timing(),
-        }))?;
+        }))
     } else {
-        output::print(&text(&calibration))?;
-    }
+        output::print(&text(&calibration))
+    };
+    output::and_besides(printed, within(&calibration, &failures))
+}
+
+/// That nothing was out of bounds.
+fn within(calibration: &Calibration, failures: &[&str]) -> Result<(), Failure> {
     if failures.is_empty() {
         return Ok(());
     }

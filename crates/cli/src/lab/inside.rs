@@ -78,7 +78,7 @@ struct Place {
     clients: u32,
     /// Largest IP packet in bytes (default: what a scenario file says, else 1500).
     #[arg(long, value_name = "BYTES", help_heading = "Emulator",
-        value_parser = values::whole::<u16>(576..=u64::MAX))]
+        value_parser = values::whole::<u16>(576..=65_535))]
     mtu: Option<u16>,
     /// Congestion control of TCP: cubic, reno, bbr or what the kernel has (default: the kernel's own choice).
     #[arg(long, value_name = "NAME", help_heading = "Emulator")]
@@ -186,19 +186,20 @@ fn play(place: &Place, mut command: Command, program: &str) -> Result<(), Failur
             "the command of --server failed before the program ended ({status}): from then on nobody was there"
         ));
     }
+    let mut printed = Ok(());
     if place.json {
         let mut summary = summary(&first_path, &report, status);
         let code = server_ended.and_then(|status| status.code());
         summary.insert("server_exit_code".to_owned(), json!(code));
-        output::print_json(&summary)?;
+        printed = output::print_json(&summary);
     } else {
         tell(&report);
     }
-    packets::check_written(&report)?;
-    match status {
+    let ended = packets::check_written(&report).and_then(|()| match status {
         Some(status) => end_with(status),
         None => Err(Failure::Interrupted),
-    }
+    });
+    output::and_besides(printed, ended)
 }
 
 /// Gives what was started at the server's end the time to listen: its first client would be refused.

@@ -148,7 +148,9 @@ fn population(name: &str, clients: &str, forward: Forward) -> Result<NamedNetwor
     if directory.is_dir() {
         let networks = recordings(directory, forward)?;
         let paths: Vec<_> = networks.into_iter().map(|network| network.path).collect();
-        let path = paths[paths.len() / 2].clone();
+        let mut by_rtt: Vec<_> = paths.iter().collect();
+        by_rtt.sort_by_key(|path| path.median_rtt());
+        let path = by_rtt[by_rtt.len() / 2].clone();
         return Ok(NamedNetwork {
             clients: Clients::Recorded(paths),
             ..NamedNetwork::alike(name, path, forward)

@@ -72,6 +72,11 @@ impl PathArgs {
                 "--coherence-ms is of a delay that varies: say with --delay how it does",
             ));
         }
+        if !self.burst_ms.is_zero() && self.loss == 0.0 && self.loss_back == 0.0 {
+            return Err(Failure::bad_input(
+                "--burst-ms is of losses: say with --loss or --loss-back how much is lost",
+            ));
+        }
         let (forward, backward) = self.split.apply(self.rtt_ms);
         let channel = |delay, loss| -> Result<ChannelSpec, Failure> {
             Ok(ChannelSpec {

@@ -65,8 +65,8 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
     let path = args.recorded.path(&trace, &options)?;
     args.recorded.check_losses(&path)?;
     let mut settings = measure::fields(json!({
-        "trace": args.recorded.trace,
-        "trace_back": args.recorded.trace_back,
+        "trace": args.recorded.trace.display().to_string(),
+        "trace_back": args.recorded.trace_back.as_ref().map(|trace| trace.display().to_string()),
         "trace_summary": trace.summary().to_string(),
         "rtt_forward_share": options.rtt_split.forward_share(),
         "loss_forward_share": options.loss_forward,

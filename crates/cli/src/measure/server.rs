@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 use super::keep::{Keep, Kept, Limits};
 use crate::failure::Failure;
 use crate::listen::Listen;
-use crate::serve::{self, guests::Guests};
+use crate::serve;
+use crate::serve::guests::{Guest, Guests};
 use crate::values;
 use crate::{interrupt, output};
 
@@ -55,7 +56,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", default_value_t = 4096, value_parser = values::whole::<u32>(1..=262_144))]
     sessions: u32,
     /// Print JSON objects, one a line, each with an `event` and `unix_s`: `listening` {`urls`}, `connected` {`session`, `remote`, `identity`}, `trace` {`file`,
-    /// `packets`}, `off` {`reason`}, `closed` {`session`, `remote`, `reason`}.
+    /// `packets`}, `dropped` {`remote`, `reason`} for one that is not kept, `off` {`reason`}, `closed` {`session`, `remote`, `reason`}.
     #[arg(long)]
     json: bool,
 }
@@ -75,6 +76,12 @@ impl Args {
             traces: self.keep_traces,
             per_address: self.per_address,
         }
+    }
+
+    fn say_closed(&self, guest: &Guest) -> Result<(), Failure> {
+        let reason = guest.reason.as_deref().unwrap_or("over");
+        let event = json!({"event": "closed", "session": guest.number, "remote": guest.name(), "reason": reason});
+        self.say(&format!("{} left: {reason}", guest.name()), event)
     }
 
     /// Says something: `text` for people, `value` for programs.
@@ -109,13 +116,11 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
             args.say(&text, event)?;
         }
         for guest in guests.serve() {
-            let reason = guest.reason.as_deref().unwrap_or("over");
-            let event = json!({"event": "closed", "session": guest.number, "remote": guest.name(), "reason": reason});
-            args.say(&format!("{} left: {reason}", guest.name()), event)?;
+            args.say_closed(&guest)?;
         }
         take_traces(&args, keep.as_mut(), &endpoint)?;
     }
-    farewell(&endpoint, &mut guests);
+    farewell(&args, &endpoint, &mut guests)?;
     take_traces(&args, keep.as_mut(), &endpoint)
 }
 
@@ -175,8 +180,21 @@ fn store(
     match keep.add(part) {
         Ok(Kept::Going) => {}
         Ok(Kept::Whole(file, packets)) => {
+            let file = file.display().to_string();
+            let text = format!("{file}: {packets} packets");
             let event = json!({"event": "trace", "file": file, "packets": packets});
-            args.say(&format!("{}: {packets} packets", file.display()), event)?;
+            args.say(&text, event)?;
+        }
+        Ok(Kept::TooMany) if part.is_last => {
+            let remote = part
+                .remote
+                .map_or_else(String::new, |remote| remote.to_string());
+            let reason = "its address has as many traces as --per-address allows";
+            let text = format!("a trace from {remote} was not kept: {reason}");
+            args.say(
+                &text,
+                json!({"event": "dropped", "remote": remote, "reason": reason}),
+            )?;
         }
         Ok(Kept::TooMany) => {}
         Err(error) => {
@@ -206,11 +224,13 @@ fn switch_off_when_full(args: &Args, keep: &Keep, endpoint: &Endpoint) -> Result
     )
 }
 
-fn farewell(endpoint: &Endpoint, guests: &mut Guests) {
-    guests.dismiss(CloseCode::SHUTDOWN, "the server was stopped");
+fn farewell(args: &Args, endpoint: &Endpoint, guests: &mut Guests) -> Result<(), Failure> {
+    let said = guests.dismiss(CloseCode::SHUTDOWN, "the server was stopped");
+    let said = said.iter().try_for_each(|guest| args.say_closed(guest));
     let until = Instant::now() + FAREWELL;
     while endpoint.sessions() > 0 && Instant::now() < until {
         std::thread::sleep(LOOK_EVERY);
     }
     endpoint.close();
+    said
 }

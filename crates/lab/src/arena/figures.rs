@@ -9,7 +9,8 @@ use crate::arm::{NEVER, Played, SOURCE_SYMBOLS, SYMBOLS_SENT};
 use crate::chance::{Chance, Purpose};
 use crate::emulator::PathCounts;
 use crate::stats::{
-    Cluster, Interval, Latencies, LatencyMs, design_effect, quantile_ranks, share_interval, wilson,
+    CLUSTERS_MIN, Cluster, Interval, Latencies, LatencyMs, design_effect, quantile_ranks,
+    share_interval, wilson,
 };
 
 /// Draws of the bootstrap: the ends of a 95 % interval within a percent of probability.
@@ -32,6 +33,8 @@ pub struct ArmFigures {
     pub messages_duplicated: u64,
     /// Flows without a connection when the messages began.
     pub flows_unconnected: u32,
+    /// How long after they were due messages were sent, at worst: what the arm's own work held up. No latency counts it.
+    pub sent_late_ms_max: f64,
     /// From sending to arrival.
     pub latency_ms: LatencyMs,
     /// 95 % interval of the 99 % quantile.
@@ -100,11 +103,12 @@ impl ArmFigures {
             messages_lost: latencies.lost(),
             messages_duplicated: played.duplicates,
             flows_unconnected: played.unconnected,
+            sent_late_ms_max: super::millis(played.lateness_max),
             latency_ms: latencies.quantiles(),
             latency_p99_ms_95: quantile_interval(&latencies_us, 0.99),
             latency_p99_9_ms_95: quantile_interval(&latencies_us, 0.999),
             on_time_share: per_message(hits as f64),
-            on_time_share_95: share_interval(&on_time, 1),
+            on_time_share_95: share_interval(&stretches(&latencies_us, deadline_us), 1),
             packets_per_message: per_message(forward.packets as f64),
             packets_back_per_message: per_message(backward.packets as f64),
             total_overhead,
@@ -118,8 +122,13 @@ impl ArmFigures {
 
     /// What made its messages late that no network did, a sentence each.
     pub fn remarks(&self) -> Vec<String> {
-        let (refused, unconnected) = (self.messages_refused, self.flows_unconnected);
-        super::remarks(&self.arm, refused, unconnected, self.spoilt_packets)
+        super::Remarkable {
+            refused: self.messages_refused,
+            unconnected: self.flows_unconnected,
+            sent_late_ms: self.sent_late_ms_max,
+            spoilt: self.spoilt_packets,
+        }
+        .said_of(&self.arm)
     }
 }
 
@@ -249,6 +258,18 @@ fn is_bounded(latencies_us: &[Vec<u32>], share: f64) -> bool {
     let effect = design_effect(&clusters(latencies_us, quantile));
     let worth = sorted.len() as f64 / effect;
     quantile_ranks(share, worth as u64).1.is_some()
+}
+
+/// The same as [`clusters`], of stretches of each group's time where groups are few: misses come in runs, and one group, or two, do not tell how long.
+pub(super) fn stretches(latencies_us: &[Vec<u32>], deadline_us: u32) -> Vec<Cluster> {
+    let of_each = CLUSTERS_MIN.div_ceil(latencies_us.len().max(1));
+    let cut = |group: &Vec<u32>| {
+        let stretch = group.len().div_ceil(of_each).max(1);
+        let stretches = group.chunks(stretch).map(<[u32]>::to_vec);
+        stretches.collect::<Vec<_>>()
+    };
+    let stretches: Vec<_> = latencies_us.iter().flat_map(cut).collect();
+    clusters(&stretches, deadline_us)
 }
 
 /// By group: messages within the deadline.

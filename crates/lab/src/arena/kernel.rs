@@ -1,4 +1,4 @@
-//! What a kernel's TCP counted: `/proc/net/netstat` and `/proc/net/snmp` of a namespace.
+//! What a kernel counted: `/proc/net/netstat`, `/proc/net/snmp` and `/proc/net/dev` of a namespace.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,15 @@ impl KernelCounts {
             let text = namespace.read(&format!("/proc/thread-self/net/{file}"));
             counts.extend(parse(&text.unwrap_or_default()));
         }
+        let devices = namespace.read("/proc/thread-self/net/dev");
+        let dropped = not_sent(&devices.unwrap_or_default());
+        counts.insert(NOT_SENT.to_owned(), dropped);
         Self(counts)
+    }
+
+    /// Packets that this machine dropped, and no network: datagrams for which a receiver had no room, and what its devices did not send.
+    pub fn dropped_here(&self) -> u64 {
+        self.get("Udp.RcvbufErrors") + self.get(NOT_SENT)
     }
 
     /// What has been counted since.
@@ -33,6 +41,19 @@ impl KernelCounts {
     pub fn get(&self, name: &str) -> u64 {
         self.0.get(name).copied().unwrap_or(0)
     }
+}
+
+/// What devices were given to send, and dropped.
+const NOT_SENT: &str = "Dev.TxDropped";
+
+/// Packets that devices of this table dropped instead of sending them.
+pub(super) fn not_sent(devices: &str) -> u64 {
+    // Eight numbers of what came, then bytes, packets, errors and drops of what was to be sent.
+    const DROPS: usize = 8 + 3;
+    let numbers = (devices.lines()).filter_map(|line| line.split_once(':'));
+    let drops =
+        numbers.filter_map(|(_, line)| line.split_whitespace().nth(DROPS)?.parse::<u64>().ok());
+    drops.sum()
 }
 
 /// Pairs of lines: names, then numbers, both after the same `Prefix:`.

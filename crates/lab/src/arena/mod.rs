@@ -20,7 +20,8 @@ use crate::arm::{
 };
 use crate::channel::PathSpec;
 use crate::emulator::{
-    Cable, Emulator, EmulatorError, EmulatorOptions, Namespace, PathCounts, Report, Site, Timing,
+    Cable, Emulator, EmulatorError, EmulatorOptions, Namespace, PathCounts, Report, SITES, Site,
+    Timing,
 };
 use crate::tcp_trace::Packet;
 use crate::world::{Forward, LinkSpec};
@@ -63,7 +64,7 @@ pub struct ArmRun<P = Played> {
     pub backward: Vec<PathCounts>,
     /// What the kernel of the sending side counted in that time.
     pub kernel: KernelCounts,
-    /// Packets that were dropped though the network would not have: the machine's fault.
+    /// Packets that were dropped in that time though the network would not have: the machine's fault.
     pub spoilt_packets: u64,
     /// The packets of its TCP, when they were to be kept, connecting among them. Times are since the network began.
     pub packets: Vec<Packet>,
@@ -73,34 +74,54 @@ impl<P: Shortcomings> ArmRun<P> {
     /// What made its messages late that no network did, a sentence each.
     pub fn remarks(&self) -> Vec<String> {
         let played = &self.played;
-        remarks(
-            &self.name,
-            played.refused(),
-            played.unconnected(),
-            self.spoilt_packets,
-        )
+        Remarkable {
+            refused: played.refused(),
+            unconnected: played.unconnected(),
+            sent_late_ms: millis(played.lateness_max()),
+            spoilt: self.spoilt_packets,
+        }
+        .said_of(&self.name)
     }
 }
 
-/// What made an arm's messages late that no network did, a sentence each: messages refused, flows without a connection, packets spoilt.
-fn remarks(arm: &str, refused: u64, unconnected: u32, spoilt: u64) -> Vec<String> {
-    let mut said = Vec::new();
-    if refused > 0 {
-        said.push(format!(
-            "{arm} did not take {refused} messages, which count as late"
-        ));
+/// Messages that are sent later than this are told of.
+const LATE_MS: f64 = 10.0;
+
+/// What made an arm's messages late that no network did.
+struct Remarkable {
+    refused: u64,
+    unconnected: u32,
+    sent_late_ms: f64,
+    spoilt: u64,
+}
+
+impl Remarkable {
+    /// A sentence each.
+    fn said_of(&self, arm: &str) -> Vec<String> {
+        let Self {
+            refused,
+            unconnected,
+            sent_late_ms,
+            spoilt,
+        } = *self;
+        let refused = (refused > 0)
+            .then(|| format!("{arm} did not take {refused} messages, which count as late"));
+        let unconnected = (unconnected > 0).then(|| {
+            format!("{arm} had not connected {unconnected} of its clients when messages began")
+        });
+        let late = (sent_late_ms > LATE_MS).then(|| {
+            format!("{arm} sent messages up to {sent_late_ms:.0} ms after they were due, which no latency counts")
+        });
+        let spoilt = (spoilt > 0).then(|| {
+            format!("this machine, and not the network, dropped {spoilt} packets of {arm}")
+        });
+        let said = [refused, unconnected, late, spoilt];
+        said.into_iter().flatten().collect()
     }
-    if unconnected > 0 {
-        said.push(format!(
-            "{arm} had not connected {unconnected} of its clients when messages began"
-        ));
-    }
-    if spoilt > 0 {
-        said.push(format!(
-            "this machine, and not the network, dropped {spoilt} packets of {arm}"
-        ));
-    }
-    said
+}
+
+fn millis(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e3
 }
 
 /// How all did.
@@ -146,7 +167,9 @@ impl<W: Workload> Arena<W> {
                 enter: &**enter,
             })
             .collect();
-        let counts = |cable: usize| KernelCounts::read(&namespaces[cable][sender as usize]);
+        let counts = |cable: usize| {
+            Site::ALL.map(|site| KernelCounts::read(&namespaces[cable][site as usize]))
+        };
         let mut begin = (Report::default(), Vec::new());
         let mut began = Duration::ZERO;
         let mut failure = None;
@@ -239,9 +262,9 @@ struct Counted {
     shares_link: bool,
     before: Report,
     after: Report,
-    /// By arm.
-    kernels_before: Vec<KernelCounts>,
-    kernels_after: Vec<KernelCounts>,
+    /// By arm, then by side.
+    kernels_before: Vec<[KernelCounts; SITES]>,
+    kernels_after: Vec<[KernelCounts; SITES]>,
 }
 
 impl Counted {
@@ -258,8 +281,13 @@ impl Counted {
                 })
                 .collect()
         };
-        let kernel =
-            (self.kernels_before.get(cable)).map(|before| self.kernels_after[cable].since(before));
+        let kernels = (self.kernels_before.get(cable)).map_or_else(Default::default, |before| {
+            Site::ALL
+                .map(|site| self.kernels_after[cable][site as usize].since(&before[site as usize]))
+        });
+        let overflowed = end.overflowed - before.overflowed + end.refused - before.refused;
+        let dropped_here: u64 = kernels.iter().map(KernelCounts::dropped_here).sum();
+        let [client, server] = kernels;
         ArmRun {
             name: arm.name().to_owned(),
             settings: arm.settings(),
@@ -267,8 +295,11 @@ impl Counted {
             shares_link: self.shares_link,
             forward: since(self.sender),
             backward: since(self.sender.other()),
-            kernel: kernel.unwrap_or_default(),
-            spoilt_packets: end.overflowed + end.refused,
+            kernel: match self.sender {
+                Site::Client => client,
+                Site::Server => server,
+            },
+            spoilt_packets: overflowed + dropped_here,
             packets: tap.take(),
         }
     }

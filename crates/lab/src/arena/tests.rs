@@ -1,4 +1,5 @@
-use super::kernel::parse;
+use super::figures::stretches;
+use super::kernel::{not_sent, parse};
 use super::{FLOWS_MIN, on_time_difference};
 use crate::arm::{NEVER, Played};
 
@@ -51,6 +52,26 @@ fn what_goes_through_one_link_is_late_together() {
     assert!(low > 0.04 && high < 0.06, "{low} {high}");
     let (low, high) = interval(true);
     assert!(low <= 0.0 && high > 0.1, "{low} {high}");
+}
+
+/// A regression: of one flow the messages were taken as independent, though misses come in runs.
+#[test]
+fn one_flow_is_cut_into_stretches_of_its_time() {
+    let run = played(&[30]).latencies_us;
+    let together = stretches(&run, 2000);
+    assert_eq!(together.len(), 20);
+    assert_eq!(together.iter().filter(|one| one.hits == 0).count(), 6);
+    assert_eq!(together.iter().map(|one| one.of).sum::<u64>(), 100);
+    assert_eq!(stretches(&played(&[1; 30]).latencies_us, 2000).len(), 30);
+    assert_eq!(stretches(&[Vec::new()], 2000).len(), 0);
+}
+
+#[test]
+fn what_devices_did_not_send_is_found() {
+    let devices = "Inter-|   Receive | Transmit\n face |bytes packets errs drop fifo frame compressed multicast|bytes packets errs drop\n    \
+                   lo: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\n  tun0:1 2 3 4 5 6 7 8 9 10 11 30 13 14 15 16\n";
+    assert_eq!(not_sent(devices), 42);
+    assert_eq!(not_sent("no: table\n"), 0);
 }
 
 #[test]

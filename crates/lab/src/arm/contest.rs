@@ -49,6 +49,10 @@ impl Shortcomings for Played {
     fn unconnected(&self) -> u32 {
         self.unconnected
     }
+
+    fn lateness_max(&self) -> Duration {
+        self.lateness_max
+    }
 }
 
 impl Contest {

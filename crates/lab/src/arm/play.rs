@@ -25,8 +25,11 @@ pub struct Entry<'a> {
     pub enter: &'a (dyn Fn(Sender) -> std::io::Result<()> + Sync),
 }
 
-/// Between the last connection and the first message.
-const SETTLE: Duration = Duration::from_millis(200);
+/// Between the last connection and the first message, at least: what transports find out about a path of their own accord (its MTU, say) is done by then, and counted
+/// as no message's. Messages begin at a multiple of it, so that runs one after the other, which connect within the same one, meet the same fates of a network.
+const SETTLE: Duration = Duration::from_secs(2);
+/// So long before the first message it is counted what has been used till then.
+const COUNTED: Duration = Duration::from_millis(20);
 /// Longest time between two looks at what other threads say.
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -67,7 +70,9 @@ impl Board {
 pub enum Phase {
     /// So many of all flows are connected.
     Connecting(u32),
-    /// The messages begin at this instant.
+    /// All that will be connected is, or time for it is over; messages have not begun.
+    Settling,
+    /// The messages begin at this instant, in a moment: what has been counted till then is not theirs.
     Begins(Instant),
     /// Messages have been sent for so long.
     Sending(Duration),
@@ -150,10 +155,20 @@ fn conduct<W: Workload>(
         }
         thread::sleep(LOOK);
     }
-    let begin = Instant::now() + SETTLE;
-    watch(Phase::Begins(begin));
+    let begin = board.base + begins_after(board.base.elapsed());
     let begin_ns = begin.duration_since(board.base).as_nanos() as u64;
     board.begin_ns.store(begin_ns, Ordering::Relaxed);
+    while Instant::now() + COUNTED < begin {
+        if !watch(Phase::Settling) {
+            board.is_stopped.store(true, Ordering::Relaxed);
+        }
+        if board.is_over() {
+            return;
+        }
+        let left = begin.saturating_duration_since(Instant::now() + COUNTED);
+        thread::sleep(LOOK.min(left));
+    }
+    watch(Phase::Begins(begin));
     let end = begin + workload.length() + workload.drain();
     while Instant::now() < end && !board.is_over() {
         if !watch(Phase::Sending(begin.elapsed())) {
@@ -161,6 +176,13 @@ fn conduct<W: Workload>(
         }
         thread::sleep(LOOK);
     }
+}
+
+/// When messages begin where the last connection was there so long after the beginning, since that.
+fn begins_after(connected: Duration) -> Duration {
+    let settled = connected + SETTLE;
+    let laps = settled.as_nanos().div_ceil(SETTLE.as_nanos());
+    SETTLE * u32::try_from(laps).unwrap_or(u32::MAX)
 }
 
 /// What a panic said.
@@ -304,17 +326,22 @@ impl<W: Workload> Player<'_, W> {
         })
     }
 
-    /// Drives the side until the messages begin; None when they never do.
+    /// Drives the side until the messages begin, or are about to; None when they never do.
     fn connect(&self, side: &mut dyn Side) -> Result<Option<Instant>, ArmError> {
         loop {
             if self.is_stopped() {
                 return Ok(None);
             }
-            match self.board.begin_ns.load(Ordering::Relaxed) {
-                0 => {}
-                begin_ns => return Ok(Some(self.board.base + Duration::from_nanos(begin_ns))),
+            let mut until = Instant::now() + LOOK;
+            let begin_ns = self.board.begin_ns.load(Ordering::Relaxed);
+            if begin_ns > 0 {
+                let begin = self.board.base + Duration::from_nanos(begin_ns);
+                if Instant::now() + COUNTED >= begin {
+                    return Ok(Some(begin));
+                }
+                until = until.min(begin - COUNTED);
             }
-            side.drive(Instant::now() + LOOK, &mut |_, _| {})?;
+            side.drive(until, &mut |_, _| {})?;
             self.board.ready[self.number][self.side as usize]
                 .store(side.ready(), Ordering::Relaxed);
         }
@@ -429,4 +456,18 @@ impl Ledger {
 fn thread_cpu() -> Duration {
     let now = clock_gettime(ClockId::ThreadCPUTime);
     Duration::new(now.tv_sec as u64, now.tv_nsec as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Heats that connect about as fast begin at the same time, and what the last to connect does of its own accord is done by then.
+    #[test]
+    fn messages_begin_at_a_multiple_of_a_settled_time() {
+        for (connected_ms, begins_s) in [(0, 2), (1, 4), (1999, 4), (2000, 4), (2001, 6)] {
+            let begins = begins_after(Duration::from_millis(connected_ms));
+            assert_eq!(begins, Duration::from_secs(begins_s), "{connected_ms}");
+        }
+    }
 }

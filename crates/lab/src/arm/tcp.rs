@@ -215,13 +215,36 @@ impl Side for Server {
         on_message: &mut dyn FnMut(u32, &[u8]),
     ) -> Result<(), ArmError> {
         if self.flows.drive(until, on_message)? {
-            while let Ok((stream, from)) = self.listener.accept() {
-                if let Some(flow) = self.flows.places.flow_of(from.ip()) {
-                    self.flows.add(flow, stream);
+            self.accept()?;
+        }
+        Ok(())
+    }
+}
+
+impl Server {
+    /// Takes in all that wait: nobody tells of those that are left.
+    fn accept(&mut self) -> Result<(), ArmError> {
+        loop {
+            match self.listener.accept() {
+                Ok((stream, from)) => {
+                    if let Some(flow) = self.flows.places.flow_of(from.ip()) {
+                        self.flows.add(flow, stream);
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                // That one has gone again.
+                Err(error)
+                    if matches!(
+                        error.kind(),
+                        io::ErrorKind::ConnectionAborted | io::ErrorKind::Interrupted
+                    ) => {}
+                Err(error) => {
+                    return Err(ArmError::system(self.flows.arm, "accepting a connection")(
+                        error,
+                    ));
                 }
             }
         }
-        Ok(())
     }
 }
 

@@ -44,6 +44,9 @@ pub trait Shortcomings {
 
     /// Flows that had no connection when the messages began.
     fn unconnected(&self) -> u32;
+
+    /// How late messages were sent, at worst.
+    fn lateness_max(&self) -> Duration;
 }
 
 /// A message that is to be sent.
@@ -100,6 +103,10 @@ impl Shortcomings for Exchange {
 
     fn unconnected(&self) -> u32 {
         self.unconnected
+    }
+
+    fn lateness_max(&self) -> Duration {
+        self.lateness_max
     }
 }
 

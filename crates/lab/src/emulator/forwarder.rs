@@ -385,7 +385,7 @@ fn sound(
         while !is_stopped.load(Ordering::Relaxed) {
             for socket in &sockets {
                 let now_ns = begin.elapsed().as_nanos() as u64;
-                // What the device has no room for shows as packets that it dropped.
+                // What the device has no room for are soundings that never come.
                 let _ = socket.send(&now_ns.to_le_bytes());
             }
             thread::sleep(SOUND_EVERY);

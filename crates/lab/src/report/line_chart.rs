@@ -105,7 +105,8 @@ impl LineChart {
         let marks_top = 16.0 + legend(&mut picture, (LEFT, 16.0), &names);
         let top = marks_top + MARK_HEIGHT * self.x_marks.len() as f64;
         let x = self.x_axis((LEFT, WIDTH - 26.0));
-        let y = self.y_axis((HEIGHT - 52.0, top));
+        let height = picture.height();
+        let y = self.y_axis((height - 52.0, top));
         for value in self.ticks_of_x(&x, 8) {
             let at = x.place(value);
             picture.line("grid", (at, y.places.1), (at, y.places.0));
@@ -139,7 +140,7 @@ impl LineChart {
         picture.text(
             "axis",
             "middle",
-            (0.5 * (x.places.0 + x.places.1), HEIGHT - 10.0),
+            (0.5 * (x.places.0 + x.places.1), height - 10.0),
             &self.x_label,
         );
         picture.text_upwards(

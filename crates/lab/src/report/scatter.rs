@@ -51,11 +51,9 @@ fn mark(picture: &mut Picture, i: usize, at: (f64, f64), hint: &str) {
 
 /// Marks and names from left to right; returns the height that they take.
 fn legend(picture: &mut Picture, at: (f64, f64), names: &[&str]) -> f64 {
-    let (mut x, y) = at;
-    for (i, name) in names.iter().enumerate() {
-        mark(picture, i, (x + 6.0, y - 4.0), name);
-        picture.text("legend", "start", (x + 18.0, y), name);
-        x += 36.0 + text_width(name);
-    }
-    20.0
+    let widths: Vec<f64> = names.iter().map(|name| 28.0 + text_width(name)).collect();
+    picture.names(at, &widths, |picture, i, (x, y)| {
+        mark(picture, i, (x + 6.0, y - 4.0), names[i]);
+        picture.text("legend", "start", (x + 18.0, y), names[i]);
+    })
 }

@@ -23,6 +23,9 @@ pub fn escape(text: &str) -> String {
 /// There are so many colours, and so many dashes.
 pub(super) const COLOURS: usize = 8;
 
+/// Height of a row of names.
+const NAMES_ROW: f64 = 20.0;
+
 /// An SVG picture that grows as shapes are added.
 #[derive(Debug)]
 pub(super) struct Picture {
@@ -48,6 +51,32 @@ impl Picture {
             "<svg viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\" xmlns=\"http://www.w3.org/2000/svg\">\n{}</svg>\n",
             self.width, self.height, self.label, self.body
         )
+    }
+
+    /// How high it is.
+    pub(super) const fn height(&self) -> f64 {
+        self.height
+    }
+
+    /// Makes room at its top for rows of names after the first; the height that they take, of names of such widths, each drawn by `draw` where it stands.
+    pub(super) fn names(
+        &mut self,
+        at: (f64, f64),
+        widths: &[f64],
+        mut draw: impl FnMut(&mut Self, usize, (f64, f64)),
+    ) -> f64 {
+        let (mut x, mut y) = at;
+        for (i, width) in widths.iter().enumerate() {
+            if x + width > self.width && x > at.0 {
+                x = at.0;
+                y += NAMES_ROW;
+            }
+            draw(self, i, (x, y));
+            x += width + 8.0;
+        }
+        // What is drawn below has as much room whatever there is to name.
+        self.height += y - at.1;
+        y - at.1 + NAMES_ROW
     }
 
     pub(super) fn line(&mut self, class: &str, from: (f64, f64), to: (f64, f64)) {
@@ -116,18 +145,11 @@ impl Picture {
 
     /// A legend from left to right at `at`, in rows no wider than the picture; returns the height that it takes.
     pub(super) fn legend(&mut self, at: (f64, f64), names: &[&str]) -> f64 {
-        let (mut x, mut y) = at;
-        for (i, name) in names.iter().enumerate() {
-            let width = 44.0 + text_width(name);
-            if x + width > self.width && x > at.0 {
-                x = at.0;
-                y += 20.0;
-            }
-            self.line(&series_class(i), (x, y - 4.0), (x + 26.0, y - 4.0));
-            self.text("legend", "start", (x + 32.0, y), name);
-            x += width + 8.0;
-        }
-        y - at.1 + 20.0
+        let widths: Vec<f64> = names.iter().map(|name| 44.0 + text_width(name)).collect();
+        self.names(at, &widths, |picture, i, (x, y)| {
+            picture.line(&series_class(i), (x, y - 4.0), (x + 26.0, y - 4.0));
+            picture.text("legend", "start", (x + 32.0, y), names[i]);
+        })
     }
 }
 

@@ -25,7 +25,7 @@ pub(super) fn draw(figures: &Figures) -> String {
         .collect();
     let top = 34.0 + picture.legend((LEFT, 16.0), &names);
     let x = latency_axis(figures);
-    let y = tail_axis(figures, top);
+    let y = tail_axis(figures, (top, picture.height() - BOTTOM));
     grid(&mut picture, &x, &y);
     marks(&mut picture, figures, &x, &y);
     for (i, series) in figures.latency.iter().enumerate() {
@@ -63,7 +63,7 @@ fn latency_axis(figures: &Figures) -> Axis {
 }
 
 /// The later share from 1 down to where the data end: below one message nothing is known.
-fn tail_axis(figures: &Figures, top: f64) -> Axis {
+fn tail_axis(figures: &Figures, places: (f64, f64)) -> Axis {
     let shares = figures
         .latency
         .iter()
@@ -78,7 +78,7 @@ fn tail_axis(figures: &Figures, top: f64) -> Axis {
     // The later share falls upwards.
     Axis {
         values: (least, 1.0),
-        places: (top, HEIGHT - BOTTOM),
+        places,
         is_log: true,
     }
 }
@@ -102,7 +102,8 @@ fn grid(picture: &mut Picture, x: &Axis, y: &Axis) {
         picture.text("tick", "end", (x.places.0 - 8.0, at + 4.0), &on_time(later));
     }
     let middle = 0.5 * (x.places.0 + x.places.1);
-    picture.text("axis", "middle", (middle, HEIGHT - 10.0), "latency (ms)");
+    let below = (middle, picture.height() - 10.0);
+    picture.text("axis", "middle", below, "latency (ms)");
     picture.text_upwards(
         "axis",
         (16.0, 0.5 * (y.places.0 + y.places.1)),

@@ -3,35 +3,48 @@
 use super::{Connection, Segment};
 use crate::arm::Sender;
 
+/// When what never happens does.
+pub const NEVER_NS: u64 = u64::MAX;
+
 /// What became of a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Delivery {
     /// When it was first sent, in nanoseconds since the network began.
     pub sent_ns: u64,
-    /// When all of it had arrived.
+    /// When all of it had arrived; [`NEVER_NS`] if it never did.
     pub arrived_ns: u64,
-    /// When everything before it had arrived too: TCP hands it on then.
+    /// When everything before it had arrived too: TCP hands it on then; [`NEVER_NS`] from the first on that never arrived.
     pub readable_ns: u64,
 }
 
 impl Delivery {
-    /// From sending to arrival.
+    /// From sending to arrival, or [`NEVER_NS`].
     pub const fn transport_ns(&self) -> u64 {
-        self.arrived_ns.saturating_sub(self.sent_ns)
+        since(self.arrived_ns, self.sent_ns)
     }
 
-    /// From sending to when it could be read.
+    /// From sending to when it could be read, or [`NEVER_NS`].
     pub const fn application_ns(&self) -> u64 {
-        self.readable_ns.saturating_sub(self.sent_ns)
+        since(self.readable_ns, self.sent_ns)
     }
 
-    /// How long it waited for what was sent before it.
-    pub const fn waited_ns(&self) -> u64 {
-        self.readable_ns.saturating_sub(self.arrived_ns)
+    /// How long it waited for what was sent before it, if it ever arrived and could be read.
+    pub const fn waited_ns(&self) -> Option<u64> {
+        match self.readable_ns {
+            NEVER_NS => None,
+            readable_ns => Some(readable_ns.saturating_sub(self.arrived_ns)),
+        }
     }
 }
 
-/// What became of the segments that an end sent; up to the first that never arrived.
+const fn since(then_ns: u64, before_ns: u64) -> u64 {
+    match then_ns {
+        NEVER_NS => NEVER_NS,
+        then_ns => then_ns.saturating_sub(before_ns),
+    }
+}
+
+/// What became of the segments that an end sent.
 pub fn deliveries(connection: &Connection, from: Sender, segments: &[Segment]) -> Vec<Delivery> {
     let Some(base) = connection.base(from) else {
         return Vec::new();
@@ -57,9 +70,7 @@ pub fn deliveries(connection: &Connection, from: Sender, segments: &[Segment]) -
     let mut readable_ns = 0;
     let mut deliveries = Vec::new();
     for (segment, arrived) in segments.iter().zip(&arrived_ns) {
-        let &Some(arrived_ns) = arrived else {
-            break;
-        };
+        let arrived_ns = arrived.unwrap_or(NEVER_NS);
         readable_ns = readable_ns.max(arrived_ns);
         deliveries.push(Delivery {
             sent_ns: segment.sent_ns,

@@ -20,7 +20,7 @@ mod tests;
 
 pub use cause::{Cause, FastFailure};
 pub use connection::{Connection, connections};
-pub use deliveries::{Delivery, Held, deliveries, held};
+pub use deliveries::{Delivery, Held, NEVER_NS, deliveries, held};
 pub use packet::Packet;
 pub use sender_side::{Profile, Retransmission, Segment, SenderSide};
 pub use shares::TrafficShares;

@@ -2,8 +2,8 @@ use std::time::Duration;
 
 use super::packet::{SACK_BLOCKS, SYN};
 use super::{
-    Cause, Connection, FastFailure, Packet, Profile, SenderSide, TrafficShares, connections,
-    deliveries, held,
+    Cause, Connection, Delivery, FastFailure, NEVER_NS, Packet, Profile, SenderSide, TrafficShares,
+    connections, deliveries, held,
 };
 use crate::arm::Sender;
 
@@ -298,7 +298,14 @@ fn what_is_behind_a_loss_waits() {
     };
     let segments = side(&connection).segments;
     // The last never arrives.
-    assert_eq!(deliveries(&connection, Sender::Server, &segments).len(), 2);
+    let all = deliveries(&connection, Sender::Server, &segments);
+    let ends = |one: &Delivery| (one.arrived_ns == NEVER_NS, one.readable_ns == NEVER_NS);
+    let ends: Vec<_> = all.iter().map(ends).collect();
+    assert_eq!(ends, [(false, false), (false, false), (true, true)]);
+    assert_eq!(
+        (all[2].transport_ns(), all[2].waited_ns()),
+        (NEVER_NS, None)
+    );
 
     let connection = Tape::new(true)
         .sends(0, 0)
@@ -314,7 +321,7 @@ fn what_is_behind_a_loss_waits() {
     let ms = |ns: u64| ns / 1_000_000;
     let transport: Vec<_> = all.iter().map(|one| ms(one.transport_ns())).collect();
     let application: Vec<_> = all.iter().map(|one| ms(one.application_ns())).collect();
-    let waited: Vec<_> = all.iter().map(|one| ms(one.waited_ns())).collect();
+    let waited: Vec<_> = all.iter().filter_map(Delivery::waited_ns).map(ms).collect();
     assert_eq!(transport, [50, 240, 50]);
     assert_eq!(application, [50, 240, 230]);
     assert_eq!(waited, [0, 0, 180]);

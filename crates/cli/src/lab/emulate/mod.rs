@@ -112,10 +112,10 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let mut place = place(outcome, &ends, again);
     place.is_complete = ended.is_ok();
     (place.remarks).extend(scenario::early(&ended, outcome, args.seeds));
-    scenario::tell(&scenario, outcome, &place, page, args.json)?;
+    let told = scenario::tell(&scenario, outcome, &place, page, args.json);
     let mut reports = ends.iter().map(|ended| &ended.report);
-    reports.try_for_each(packets::check_written)?;
-    ended
+    let written = reports.try_for_each(packets::check_written);
+    output::and_besides(told, written.and(ended))
 }
 
 fn failure(error: RunError<Failure>) -> Failure {

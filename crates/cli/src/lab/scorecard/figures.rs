@@ -51,6 +51,8 @@ pub(super) struct Row {
     pub(super) timing: String,
     pub(super) timing_error_ms_p99: f64,
     pub(super) timing_held: bool,
+    /// When the messages of each heat in which any arm played began, since its network did: heats that began at other times met other fates.
+    pub(super) began_s: Vec<f64>,
     /// Whether anybody could have kept the promise: the least possible share of late messages is within the target.
     pub(super) promise_possible: bool,
     /// Arms that had more on time than Punctual, with the whole interval of the difference above zero; none of fewer than five clients.
@@ -71,6 +73,9 @@ pub(super) struct FailedArm {
     /// A sentence, with the arm's name.
     pub(super) why: String,
 }
+
+/// Heats that begin so much apart meet the same fates, but for some packets.
+const ALIKE_S: f64 = 0.1;
 
 /// Arms whose redundancy is set by hand.
 const SET_BY_HAND: [&str; 4] = ["fixed(1)", "fixed(3)", "hairpin", SRT_FEC];
@@ -146,7 +151,7 @@ impl Scorecard {
 }
 
 impl Row {
-    /// Of the heats in which the arms played; Punctual's figures are those of the first.
+    /// Of the heats in which the arms played; Punctual's figures are those of the first in which it played to the end.
     pub(super) fn new(
         network: &NamedNetwork,
         arena: &Arena,
@@ -154,10 +159,14 @@ impl Row {
         plain: &[ArenaRun],
     ) -> Self {
         let task = &arena.contest.task;
+        let is_reference = |arm: &ArmRun| arm.name == REFERENCE;
+        let first = (heats.iter()).position(|heat| heat.arms.iter().any(is_reference));
         let arms: Vec<_> = (heats.iter().enumerate())
-            .flat_map(|(place, heat)| arm_rows(task, heat, plain, place > 0))
+            .flat_map(|(place, heat)| arm_rows(task, heat, plain, first != Some(place)))
             .collect();
-        let floors = (heats.first()).map_or_else(Floors::default, |heat| floors(arena, heat));
+        // Where all failed, messages may never have begun.
+        let played = || heats.iter().filter(|heat| !heat.arms.is_empty());
+        let floors = (played().next()).map_or_else(Floors::default, |heat| floors(arena, heat));
         let errors = heats.iter().chain(plain).map(|heat| &heat.timing);
         let worst = errors.max_by(|a, b| a.error_ms_p99().total_cmp(&b.error_ms_p99()));
         let timing = worst.cloned().unwrap_or_default();
@@ -170,6 +179,7 @@ impl Row {
             timing: timing.verdict(),
             timing_error_ms_p99: timing.error_ms_p99(),
             timing_held: timing.is_held(),
+            began_s: played().map(|heat| heat.began.as_secs_f64()).collect(),
             promise_possible: floors.late_share <= 1.0 - task.on_time,
             ahead_of_punctual: ahead(&arms),
             cheaper_redundancy: cheaper(&arms),
@@ -181,7 +191,20 @@ impl Row {
 
     /// What makes messages late that no network did, a sentence each.
     pub(super) fn remarks(&self) -> impl Iterator<Item = String> {
-        self.arms.iter().flat_map(|row| row.figures.remarks())
+        let arms = self.arms.iter().flat_map(|row| row.figures.remarks());
+        self.unlike_heats().into_iter().chain(arms)
+    }
+
+    /// Where arms met other fates than others.
+    fn unlike_heats(&self) -> Option<String> {
+        let seconds = || self.began_s.iter().copied();
+        let apart = seconds().fold(f64::MIN, f64::max) - seconds().fold(f64::MAX, f64::min);
+        (apart > ALIKE_S).then(|| {
+            format!(
+                "not all arms met the same fates: {} heats began up to {apart:.0} s apart, the floors are those of the first, and only differences to Punctual are of one heat",
+                self.began_s.len()
+            )
+        })
     }
 
     /// In a sentence, how Punctual did; empty where it did not play.

@@ -191,7 +191,6 @@ fn play_plain(args: &Args, mtu: u16) -> Result<Vec<ArenaRun>, Failure> {
     let paths = vec![path; args.flows as usize];
     let mut arena = args.arena(paths, mtu, PLAIN_RTT * 2, PLAIN_RTT);
     arena.contest.messages = args.messages_in(args.seconds.min(PLAIN_LENGTH));
-    arena.contest.drain = PLAIN_RTT * 4;
     let heats = names.chunks(args.at_once).map(|names| {
         let arms = arms::by_names(names)?;
         watched(&arena, &arms, "without loss", args.json)
@@ -284,7 +283,7 @@ pub(super) fn watched<W: Workload>(
     let progress = Progress::new(length, json);
     let run = arena.run(arms, |phase| {
         match phase {
-            Phase::Connecting(_) | Phase::Begins(_) => progress.show(0, what),
+            Phase::Connecting(_) | Phase::Settling | Phase::Begins(_) => progress.show(0, what),
             Phase::Sending(since) => progress.show((since.as_millis() as u64).min(length), what),
         }
         !interrupt::is_requested()

@@ -160,6 +160,7 @@ fn chart(row: &Row) -> LineChart {
             .unwrap_or(DRAWN_FIRST.len())
     };
     arms.sort_by_key(place);
+    let drawn = arms.len().min(DRAWN_FIRST.len());
     let series = |arm: &&ArmRow| Series {
         name: arm.figures.arm.clone(),
         points: steps(&arm.curve),
@@ -167,8 +168,14 @@ fn chart(row: &Row) -> LineChart {
     LineChart {
         title: row.network.clone(),
         caption: format!(
-            "Share of messages that arrived later than so many milliseconds; a line ends at the last that arrived. The deadline is {:.0} ms; {}.",
-            row.deadline_ms, row.timing
+            "Share of messages that arrived later than so many milliseconds; a line ends at the last that arrived. The deadline is {:.0} ms; {}.{}",
+            row.deadline_ms,
+            row.timing,
+            if drawn < arms.len() {
+                format!(" {drawn} of {} are drawn.", arms.len())
+            } else {
+                String::new()
+            }
         ),
         x_label: "latency".to_owned(),
         y_label: "later".to_owned(),
@@ -177,7 +184,7 @@ fn chart(row: &Row) -> LineChart {
         x_scale: Scale::Log,
         y_scale: Scale::Log,
         x_marks: vec![(row.deadline_ms, "deadline".to_owned())],
-        series: arms.iter().take(DRAWN_FIRST.len()).map(series).collect(),
+        series: arms.iter().take(drawn).map(series).collect(),
         ..LineChart::default()
     }
 }

@@ -21,6 +21,7 @@ fn row(network: &str, failures: Vec<FailedArm>) -> Row {
         floors: Floors::default(),
         timing: String::new(),
         timing_error_ms_p99: 0.0,
+        began_s: vec![4.0],
         timing_held: true,
         promise_possible: true,
         ahead_of_punctual: Vec::new(),
@@ -29,6 +30,21 @@ fn row(network: &str, failures: Vec<FailedArm>) -> Row {
         failed: failures,
         failed_without_loss: vec![failed("kcp", "no luck")],
     }
+}
+
+/// A regression: arms of heats that had connected at different times stood side by side as if they had met the same network.
+#[test]
+fn heats_that_began_apart_are_told_of() {
+    let remarks = |began_s: &[f64]| {
+        let row = Row {
+            began_s: began_s.to_vec(),
+            ..row("here", Vec::new())
+        };
+        row.remarks().count()
+    };
+    assert_eq!(remarks(&[4.003, 4.01]), 0);
+    assert_eq!(remarks(&[4.0, 8.0]), 1);
+    assert_eq!(remarks(&[]), 0);
 }
 
 #[test]

@@ -50,7 +50,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     svg: Option<PathBuf>,
     /// Print one JSON object: `settings`; `seen`, what the protocol has learned of the path; `decisions`, a list of {`round`, `at_ms`,
-    /// `needed`, `probability`, `symbols`, `together`, that leave at once, and the `spacing_ms` between those, `wait_ms`, and of steered `last_saves`
+    /// `needed`, `probability`, `symbols`, `together`, that leave at once, and the `spacing_ms` between those, `wait_ms` (null: no round is to follow), and of steered `last_saves`
     /// and `next_would_save`: symbols that the last one saves later or in misses, and that one more would}; `source_symbols`, of each run's messages; and, as `lab simulate` has them, the
     /// limits of the network and `policies`.
     #[arg(long, help_heading = "Output")]
@@ -148,7 +148,7 @@ impl Args {
 
     fn settings(&self) -> Map<String, Value> {
         let mut settings = match &self.trace {
-            Some(trace) => measure::fields(json!({ "trace": trace })),
+            Some(trace) => measure::fields(json!({ "trace": trace.display().to_string() })),
             None => self.path.settings(),
         };
         self.additions.add_settings(&mut settings);

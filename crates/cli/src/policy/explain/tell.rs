@@ -1,10 +1,11 @@
 //! The explanation as text, as JSON and as a page.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use punctual_lab::report::{self, Figures, LineChart, Series, Table, Unit};
 use punctual_lab::stats::Report;
-use punctual_policy::PolicyKind;
+use punctual_policy::{PolicyKind, Step};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -131,7 +132,7 @@ fn reason(explanation: &Explanation, explained: &Decisions) -> &'static str {
         _ if has_price => {
             "Beyond what is needed a symbol is sent while it saves more than itself: symbols of later rounds, and misses at their price."
         }
-        PolicyKind::Steered => "",
+        kind if kind.has_price() => "",
         _ => {
             "This policy has no price of a miss: it sends what its rule says, whatever that saves."
         }
@@ -159,9 +160,6 @@ fn decisions(explained: &Decisions) -> Vec<Vec<String>> {
         .filter(|explained| explained.step.probability >= SHOWN);
     let row = |Explained { step, saved }: &Explained| {
         let action = &step.action;
-        let wait = action
-            .look_again
-            .unwrap_or(step.situation.timing.round_time);
         let by_last = saved.as_ref().and_then(|saved| saved.by_last);
         let by_next = saved.as_ref().and_then(|saved| saved.by_next);
         vec![
@@ -175,10 +173,7 @@ fn decisions(explained: &Decisions) -> Vec<Vec<String>> {
             } else {
                 format!("{:.1}", millis(action.spacing))
             },
-            match (step.situation.rounds_left, action.look_again) {
-                (1, None) => dash(),
-                _ => format!("{:.0}", millis(wait)),
-            },
+            waits(step).map_or_else(dash, |wait| format!("{:.0}", millis(wait))),
             by_last.map_or_else(dash, |saves| format!("{saves:.2}")),
             by_next.map_or_else(dash, |saves| format!("{saves:.2}")),
         ]
@@ -239,6 +234,14 @@ fn whole(explanation: &Explanation) -> Report {
     }
 }
 
+/// How long a round waits for answers; None where none is to follow.
+fn waits(step: &Step) -> Option<Duration> {
+    match (step.situation.rounds_left, step.action.look_again) {
+        (1, None) => None,
+        (_, look_again) => Some(look_again.unwrap_or(step.situation.timing.round_time)),
+    }
+}
+
 fn decision_json(Explained { step, saved }: &Explained) -> Value {
     let action = &step.action;
     json!({
@@ -249,7 +252,7 @@ fn decision_json(Explained { step, saved }: &Explained) -> Value {
         "symbols": action.symbols,
         "together": action.together,
         "spacing_ms": millis(action.spacing),
-        "wait_ms": millis(action.look_again.unwrap_or(step.situation.timing.round_time)),
+        "wait_ms": waits(step).map(millis),
         "last_saves": saved.as_ref().and_then(|saved| saved.by_last),
         "next_would_save": saved.as_ref().and_then(|saved| saved.by_next),
     })

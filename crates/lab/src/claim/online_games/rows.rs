@@ -3,7 +3,7 @@
 use super::seen::{Number, Of, Seen, Traced};
 use super::{THEN, TODAY};
 use crate::arena::ArmRun;
-use crate::arm::{Exchange, NEVER, Script, Sender};
+use crate::arm::{Exchange, MESSAGE_MIN, NEVER, Script, Sender};
 use crate::claim::{count, quantile, row, sum};
 use crate::report::Unit;
 use crate::reproduce::Row;
@@ -131,11 +131,11 @@ impl Seen<'_> {
     /// What waits behind a loss, which the paper could only estimate from one end.
     pub(super) fn waiting_rows(&self) -> Vec<Row> {
         let waits = self.share_of(|traced| {
-            let all = traced.deliveries.iter();
-            count(all.map(|one| one.waited_ns() > WAITED_NS))
+            let all = traced.deliveries.iter().filter_map(Delivery::waited_ns);
+            count(all.map(|waited| waited > WAITED_NS))
         });
         let waited = self.over(|traced| {
-            let all = traced.deliveries.iter().map(Delivery::waited_ns);
+            let all = traced.deliveries.iter().filter_map(Delivery::waited_ns);
             let waited = all.filter(|&waited| waited > WAITED_NS);
             sum(waited.map(|waited| waited as f64 / 1e6))
         });
@@ -299,7 +299,9 @@ pub(super) fn message_rows(arm: &ArmRun<Exchange>) -> [Row; 2] {
 /// What of the server's traffic is no content, of arms over UDP too.
 pub(super) fn content_row(script: &Script, arm: &ArmRun<Exchange>) -> Row {
     let planned = script.messages[Sender::Server as usize].iter().flatten();
-    let content: u64 = planned.map(|message| u64::from(message.bytes)).sum();
+    // (No message is smaller.)
+    let sent = planned.map(|message| u64::from(message.bytes).max(MESSAGE_MIN as u64));
+    let content: u64 = sent.sum();
     let bytes: u64 = arm.forward.iter().map(|path| path.bytes).sum();
     let share = 1.0 - content as f64 / bytes.max(1) as f64;
     let what = "all but messages in server traffic";

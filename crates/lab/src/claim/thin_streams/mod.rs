@@ -14,7 +14,7 @@ use crate::arm::{Exchange, MESSAGE_MIN, NEVER, Planned, Script, Sender, Task};
 use crate::channel::{ChannelSpec, LossModel, PathSpec};
 use crate::game::{self, Game, Rules};
 use crate::reproduce::{Reproduced, Row};
-use crate::tcp_trace::{Profile, SenderSide, connections, deliveries};
+use crate::tcp_trace::{NEVER_NS, Profile, SenderSide, connections, deliveries};
 use charts::{angle_chart, hit_charts, latency_charts};
 use rows::{
     angle_gain, angle_rows, cost_row, find, hit_gain, hit_rows, latency_rows, relative_angle,
@@ -187,7 +187,10 @@ impl ThinStreamGame {
                 };
                 let all = deliveries(&connection, Sender::Server, &side.segments);
                 let all = all.iter().filter(|one| one.sent_ns >= from_ns);
-                let ms = |ns: u64| ns as f64 / 1e6;
+                let ms = |ns: u64| match ns {
+                    NEVER_NS => f64::INFINITY,
+                    ns => ns as f64 / 1e6,
+                };
                 hops.0
                     .push(all.clone().map(|one| ms(one.transport_ns())).collect());
                 hops.1
@@ -215,23 +218,32 @@ impl ThinStreamGame {
 }
 
 /// Of an arm whose packets say nothing: from when the server passed a message on to its arrival, and to when all that it passed on
-/// before had arrived.
+/// before had arrived: infinite for what never does, or could not be read.
 fn by_messages(exchange: &Exchange) -> (Vec<Vec<f64>>, Vec<Vec<f64>>) {
     let up = &exchange.ways[Sender::Client as usize];
     let mut hops = (Vec::new(), Vec::new());
-    for relayed in &exchange.relayed_us {
-        // (passed on, arrived), both since the beginning.
+    for (to, relayed) in exchange.relayed_us.iter().enumerate() {
+        // (passed on, arrived), both since the beginning; what never arrived does after all time.
         let mut messages: Vec<(u32, u64)> = Vec::new();
-        for (from, latencies_us) in relayed.iter().enumerate() {
+        // Nobody gets back what he sent.
+        let others = relayed.iter().enumerate().filter(|(from, _)| *from != to);
+        for (from, latencies_us) in others {
             let all = up.sent_us[from].iter().zip(&up.latencies_us[from]);
             for ((&sent, &up), &both) in all.zip(latencies_us) {
-                if ![sent, up, both].contains(&NEVER) && sent >= SETTLE.as_micros() as u32 {
-                    messages.push((sent + up, u64::from(sent) + u64::from(both)));
+                if ![sent, up].contains(&NEVER) && sent >= SETTLE.as_micros() as u32 {
+                    let arrived = match both {
+                        NEVER => u64::MAX,
+                        both => u64::from(sent) + u64::from(both),
+                    };
+                    messages.push((sent + up, arrived));
                 }
             }
         }
         messages.sort_unstable();
-        let ms = |passed_on: u32, until: u64| (until - u64::from(passed_on)) as f64 / 1e3;
+        let ms = |passed_on: u32, until: u64| match until {
+            u64::MAX => f64::INFINITY,
+            until => (until - u64::from(passed_on)) as f64 / 1e3,
+        };
         let mut readable = 0;
         let in_order = messages.iter().map(|&(passed_on, arrived)| {
             readable = readable.max(arrived);

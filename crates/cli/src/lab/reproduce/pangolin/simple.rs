@@ -126,7 +126,7 @@ impl SimpleScenario {
                 "Pangolin's messages that take a second round (the paper: more than 7 %)",
                 Unit::Share,
                 second,
-                second_95.high > 0.07,
+                second > 0.0 && second_95.high > 0.07,
             )
             .with_interval(Some(second_95)),
             Row::said(
