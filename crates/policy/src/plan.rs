@@ -34,6 +34,8 @@ struct Reached {
     sent: f64,
     /// Rounds left, at most.
     rounds_left: u16,
+    /// Flights in a row of which nothing arrived, and whose answers were waited for.
+    silent_flights: u16,
 }
 
 /// Follows `policy` from `first` through its rounds, if every loss is known when a round ends: by round, then by what is still needed,
@@ -51,6 +53,7 @@ pub fn plan(policy: &dyn Policy, first: &Situation) -> Vec<Step> {
     let mut now = [Reached::default(); STATES];
     let begins = &mut now[usize::from(first.deficit.min(SOURCE_SYMBOLS_MAX))];
     (begins.probability, begins.rounds_left) = (1.0, first.rounds_left);
+    begins.silent_flights = first.answers.silent_flights;
     let mut steps = Vec::new();
     for round in 0..ROUNDS_MAX {
         let mut next = [Reached::default(); STATES];
@@ -66,12 +69,7 @@ pub fn plan(policy: &dyn Policy, first: &Situation) -> Vec<Step> {
                 sent: first.sent.saturating_add(sent),
                 rounds_left: reached.rounds_left,
                 answers: Answers {
-                    // While nothing at all has arrived.
-                    silent_flights: if deficit == usize::from(first.deficit) {
-                        first.answers.silent_flights.saturating_add(round)
-                    } else {
-                        0
-                    },
+                    silent_flights: reached.silent_flights,
                     ..first.answers
                 },
                 timing: first.timing.after(at),
@@ -102,6 +100,11 @@ pub fn plan(policy: &dyn Policy, first: &Situation) -> Vec<Step> {
                 next[left].at += part * ends.as_secs_f64();
                 next[left].sent += part * f64::from(sent.saturating_add(action.symbols));
                 next[left].rounds_left = next[left].rounds_left.max(rounds_left);
+                // (Of source symbols as many may be missing when repair symbols have come.)
+                if left == deficit && policy.counts() == Deficit::Rank {
+                    let in_vain = action.symbols > 0 && wait >= situation.timing.round_time;
+                    next[left].silent_flights = reached.silent_flights + u16::from(in_vain);
+                }
             };
             leave_missing(policy.counts(), &situation, action, lead);
         }

@@ -23,7 +23,7 @@ pub(crate) struct Args {
     /// Repeats the fates of packets.
     #[arg(long, default_value_t = 1, value_parser = values::whole::<u64>(0..=u64::MAX))]
     seed: u64,
-    /// Print one JSON object.
+    /// Print one JSON object: `rows`, a list of {`check`, `unit`, `configured`, `low`, `high`, `measured`, `is_within`}, `measured_twice`, `is_within`, `holds_timing`.
     #[arg(long)]
     json: bool,
 }

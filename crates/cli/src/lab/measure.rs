@@ -65,13 +65,14 @@ pub(super) fn run(workload: &Workload, network: Network) -> Result<(), Failure> 
     } else {
         print(&report, &options, origin, &remarks, took)
     };
-    output::then_write(printed, page, || {
+    let told = output::then_write(printed, page, || {
         report::html(&report, &figures(&options, &results, remarks))
-    })?;
-    match is_complete {
+    });
+    let played = match is_complete {
         true => Ok(()),
         false => Err(Failure::Interrupted),
-    }
+    };
+    output::and_besides(told, played)
 }
 
 fn print(

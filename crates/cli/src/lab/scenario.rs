@@ -116,14 +116,15 @@ pub(super) fn tell(
     } else {
         output::print(&text(result, place))
     };
-    output::then_write(printed, page, || html(scenario, outcome, place))?;
-    match &result.broken_promises()[..] {
+    let told = output::then_write(printed, page, || html(scenario, outcome, place));
+    let kept = match &result.broken_promises()[..] {
         [] => Ok(()),
         broken => Err(Failure::failed(format_args!(
             "the protocol broke a promise, which is a bug: {}",
             broken.join("; ")
         ))),
-    }
+    };
+    output::and_besides(told, kept)
 }
 
 /// So many seeds, one after the other; at least one.

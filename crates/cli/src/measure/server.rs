@@ -120,8 +120,8 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
         }
         take_traces(&args, keep.as_mut(), &endpoint)?;
     }
-    farewell(&args, &endpoint, &mut guests)?;
-    take_traces(&args, keep.as_mut(), &endpoint)
+    let said = farewell(&args, &endpoint, &mut guests);
+    output::and_besides(said, take_traces(&args, keep.as_mut(), &endpoint))
 }
 
 fn listen(args: &Args) -> Result<Endpoint, Failure> {

@@ -29,7 +29,7 @@ pub struct Entry<'a> {
 /// as no message's. Messages begin at a multiple of it, so that runs one after the other, which connect within the same one, meet the same fates of a network.
 const SETTLE: Duration = Duration::from_secs(2);
 /// So long before the first message it is counted what has been used till then.
-const COUNTED: Duration = Duration::from_millis(20);
+const COUNTED: Duration = Duration::from_millis(100);
 /// Longest time between two looks at what other threads say.
 const LOOK: Duration = Duration::from_millis(20);
 

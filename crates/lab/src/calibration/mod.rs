@@ -164,6 +164,10 @@ pub fn calibrate(
         }
         let mut rows = measure(effort, seed)?;
         if rows.iter().any(|row| !row.is_within) {
+            if !watch(name, number) {
+                calibration.is_interrupted = true;
+                break;
+            }
             let again = measure(effort, seed.wrapping_add(1))?;
             rows = second_chance(rows, &again);
             calibration.repeated.push(name);

@@ -106,6 +106,19 @@ pub fn floors(
     flows: &[Flow],
     task: &Task,
 ) -> Floors {
+    floors_while(networks, direction, seed, flows, task, || true).expect("nothing stops it")
+}
+
+/// The same while `go_on`, which is asked some hundred times a second; None when it said no.
+pub(crate) fn floors_while(
+    networks: &[PathSpec],
+    direction: Direction,
+    seed: u64,
+    flows: &[Flow],
+    task: &Task,
+    mut go_on: impl FnMut() -> bool,
+) -> Option<Floors> {
+    let mut asked = 0_u64;
     let turns = Turns::new(flows.len(), task.messages);
     let mut late = vec![Cluster::default(); turns.count()];
     let mut lost = late.clone();
@@ -113,6 +126,10 @@ pub fn floors(
     for (turn, flow) in flows.iter().enumerate() {
         let mut genie = genie_of(networks, direction, seed, flow.path);
         for (round, at_ns) in (0..).zip(instants(flows, turn, task)) {
+            asked += 1;
+            if asked.is_multiple_of(ASKED_EVERY) && !go_on() {
+                return None;
+            }
             let cluster = turns.cluster_of(round * flows.len() as u64 + turn as u64);
             let (late_here, lost_here) = (&mut late[cluster], &mut lost[cluster]);
             late_here.of += 1;
@@ -121,8 +138,11 @@ pub fn floors(
             lost_here.hits += genie.first_lost(at_ns, parcel.symbols);
         }
     }
-    Floors::of(&late, &lost, seed)
+    Some(Floors::of(&late, &lost, seed))
 }
+
+/// Messages between two questions whether to go on: some milliseconds.
+const ASKED_EVERY: u64 = 1 << 12;
 
 impl Floors {
     /// From counts that can be taken as independent of each other: messages, and of them late whatever is sent; symbols, and of them

@@ -86,11 +86,11 @@ pub fn simulate_with(
         let mut result = None;
         if let Some(flows) = run.connect_all(|| go_on(0))? {
             // Another policy need not have begun at another time.
-            let limits = match &mut limits {
-                Some(limits) if limits.flows == flows => limits,
-                other => other.insert(Limits::new(options, flows)),
-            };
-            result = run.finish(limits, go_on);
+            let is_known = limits.as_ref().is_some_and(|known| known.flows == flows);
+            if !is_known {
+                limits = Limits::new(options, flows, || go_on(0));
+            }
+            result = limits.as_ref().and_then(|limits| run.finish(limits, go_on));
         }
         let Some(result) = result else {
             return Ok(Simulated {
@@ -115,18 +115,24 @@ struct Limits {
 }
 
 impl Limits {
-    fn new(options: &SimulateOptions, flows: Vec<Flow>) -> Self {
+    /// None when `go_on` said no.
+    fn new(
+        options: &SimulateOptions,
+        flows: Vec<Flow>,
+        go_on: impl FnMut() -> bool,
+    ) -> Option<Self> {
         let networks = std::slice::from_ref(&options.path);
         let (seed, task) = (options.seed, options.task());
         let hopeless = match options.keeps_fates {
             true => genie::hopeless(networks, Direction::Forward, seed, &flows, &task),
             false => Vec::new(),
         };
-        Self {
-            floors: genie::floors(networks, Direction::Forward, seed, &flows, &task),
+        let direction = Direction::Forward;
+        Some(Self {
+            floors: genie::floors_while(networks, direction, seed, &flows, &task, go_on)?,
             hopeless,
             flows,
-        }
+        })
     }
 }
 
@@ -146,7 +152,9 @@ struct Run<'a> {
 
 /// After the last message, how long late ones may still come.
 const DRAIN: Duration = Duration::from_secs(120);
-/// Messages between two calls of progress.
+/// Bytes of messages between two calls of progress ..
+const PROGRESS_BYTES: u64 = 10_000_000;
+/// .. and messages, at most.
 const PROGRESS_STEP: u64 = 10_000;
 
 impl<'a> Run<'a> {
@@ -206,6 +214,8 @@ impl<'a> Run<'a> {
         let send_options = self.options.send_options();
         let sessions = self.sessions.len() as u64;
         self.tally.begin(sessions, self.options.messages);
+        let bytes = (self.options.message_bytes as u64).max(1);
+        let step = (PROGRESS_BYTES / bytes).clamp(1, PROGRESS_STEP);
         for number in 0..self.options.messages {
             // Sessions take turns, evenly spread over the interval.
             let (round, turn) = (number / sessions, number % sessions);
@@ -213,7 +223,7 @@ impl<'a> Run<'a> {
             // What a frame makes leaves at its beginning: the server's are counted from the world's.
             self.run_until(Moment(genie::in_frame(due_ns, self.options.frame)));
             self.send(number, turn as usize, send_options);
-            if number % PROGRESS_STEP == 0 && !go_on(number) {
+            if number % step == 0 && !go_on(number) {
                 return None;
             }
         }

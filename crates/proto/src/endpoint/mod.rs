@@ -227,7 +227,9 @@ impl Endpoint {
 
     /// Whether the host stood still until now: something was due long ago. Then it is known from when on it is there again.
     fn note_stop(&mut self, now: Instant) -> bool {
-        let late = (self.timers.earliest()).map_or(Duration::ZERO, |due| now.since(due));
+        // (What was found to be due long ago is not late for that.)
+        let late = |due: Instant| now.since(due.max(self.saw_to_due_at));
+        let late = self.timers.earliest().map_or(Duration::ZERO, late);
         let experience = &mut self.commons.experience;
         // (A slow loop's frame is no stop.)
         let has_stopped = late > STOOD_STILL && late > experience.timer_lag.get().before_end() * 4;

@@ -38,7 +38,7 @@ pub(crate) struct Block {
 /// Symbols of rounds that ended in silence: nobody answered for them or for anything later.
 pub(crate) struct Silence {
     pub(crate) symbols: u16,
-    /// Flights with any of them.
+    /// Flights with any of them that waited as long as answers take.
     pub(crate) flights: u16,
     /// The first packet with one of them.
     pub(crate) first_packet: u64,
@@ -57,12 +57,9 @@ impl Silence {
         was_waited_for: false,
     };
 
-    /// It was answered, or says nothing any more. (Once more is waited for answers whatever the path.)
-    pub(crate) const fn end(&mut self) {
-        *self = Self {
-            was_waited_for: self.was_waited_for,
-            ..Self::NONE
-        };
+    /// It says nothing of the path any more, which is another one. (What is in doubt is, whatever the path.)
+    pub(crate) const fn forget_path(&mut self) {
+        (self.symbols, self.flights) = (0, 0);
     }
 }
 

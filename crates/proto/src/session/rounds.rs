@@ -52,6 +52,9 @@ impl Session {
             return;
         };
         let (slot, was_sent) = (block.message, block.sent > 0);
+        if !was_sent {
+            self.fit_to_path(number);
+        }
         let mut decision = self.decide(now, number, shared);
         // What is not sent any more stays as it was cut: answers to that may still come.
         let sends = |decision: &Decision| decision.symbols > 0;
@@ -437,7 +440,7 @@ impl Session {
         touched.retain(|other| *other != number);
         touched.sort_unstable();
         touched.dedup();
-        self.note_silence(number, silent, from, !is_hurried);
+        self.note_silence(number, silent, silent_from, !is_hurried);
         for &other in touched.iter().filter(|_| silent > 0) {
             self.note_silence_beside(other);
         }

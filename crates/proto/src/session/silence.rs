@@ -63,10 +63,11 @@ impl Session {
         if self.largest_acked >= Some(block.silence.first_packet) {
             block.silence = Silence::NONE;
         }
-        if silent > 0 {
-            block.silence.since = block.flight.began;
-            block.silence.flights = block.silence.flights.saturating_add(in_vain.into());
+        if silent == 0 {
+            return;
         }
+        block.silence.since = block.flight.began;
+        block.silence.flights = block.silence.flights.saturating_add(in_vain.into());
         block.silence.symbols = block.silence.symbols.saturating_add(silent);
         block.silence.first_packet = block.silence.first_packet.min(from);
     }
@@ -80,9 +81,9 @@ impl Session {
         if !block.is_all_accounted_for() || block.symbols.is_complete() {
             return;
         }
-        let from = block.flight.first_packet;
         let unanswered = self.largest_acked.map_or(0, |largest| largest + 1);
-        let silent = (from.max(unanswered)..block.flight.last_packet.saturating_add(1))
+        let from = block.flight.first_packet.max(unanswered);
+        let silent = (from..block.flight.last_packet.saturating_add(1))
             .filter(|packet| self.held_symbol_of(*packet, number))
             .count() as u16;
         self.note_silence(number, silent, from, true);

@@ -253,7 +253,7 @@ impl Session {
         }
         for number in self.traffic.outbox.oldest_block()..self.traffic.outbox.next_block() {
             if let Some(block) = self.traffic.outbox.block_mut(number) {
-                block.silence.end();
+                block.silence.forget_path();
                 self.begin_round(now, number, shared);
             }
         }

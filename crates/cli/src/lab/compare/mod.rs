@@ -124,12 +124,13 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     } else {
         output::print(&text::text(&comparison))
     };
-    output::then_write(printed, page, || page::html(&comparison))?;
-    if is_complete {
+    let told = output::then_write(printed, page, || page::html(&comparison));
+    let played = if is_complete {
         Ok(())
     } else {
         Err(Failure::Interrupted)
-    }
+    };
+    output::and_besides(told, played)
 }
 
 impl Args {

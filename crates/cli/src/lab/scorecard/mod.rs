@@ -154,15 +154,15 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     } else {
         output::print(&text::text(&scorecard))
     };
-    output::then_write(printed, page, || page::html(&scorecard))?;
-    ended?;
-    match scorecard.failures() {
+    let told = output::then_write(printed, page, || page::html(&scorecard));
+    let played = ended.and_then(|()| match scorecard.failures() {
         failures if failures.is_empty() => Ok(()),
         failures => Err(Failure::failed(format_args!(
             "not every transport played to the end: {}",
             failures.join("; ")
         ))),
-    }
+    });
+    output::and_besides(told, played)
 }
 
 fn play_all(args: &Args, networks: &[NamedNetwork], rows: &mut Vec<Row>) -> Result<(), Failure> {
@@ -171,7 +171,12 @@ fn play_all(args: &Args, networks: &[NamedNetwork], rows: &mut Vec<Row>) -> Resu
         // Smaller packets have more headers, which are no recovery.
         let plain = match plain.entry(network.mtu) {
             Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(unknown) => unknown.insert(play_plain(args, network.mtu)?),
+            Entry::Vacant(unknown) => {
+                let alike = networks.iter().filter(|other| other.mtu == network.mtu);
+                let longest = alike.map(|other| args.deadline(other)).max();
+                let drain = drain(longest.unwrap_or_default());
+                unknown.insert(play_plain(args, network.mtu, drain)?)
+            }
         };
         let what = format!("{} ({} of {})", network.name, place + 1, networks.len());
         rows.push(play(args, network, plain, &what)?);
@@ -179,8 +184,9 @@ fn play_all(args: &Args, networks: &[NamedNetwork], rows: &mut Vec<Row>) -> Resu
     Ok(())
 }
 
-/// What each arm sends where nothing is lost: what it sends beyond that elsewhere, in packets of the same size, is recovery. As many at once as elsewhere.
-fn play_plain(args: &Args, mtu: u16) -> Result<Vec<ArenaRun>, Failure> {
+/// What each arm sends where nothing is lost: what it sends beyond that elsewhere, in packets of the same size, is recovery. As many at once as elsewhere, and as long after the last
+/// message.
+fn play_plain(args: &Args, mtu: u16, drain: Duration) -> Result<Vec<ArenaRun>, Failure> {
     let names = arms::expanded(&args.arms);
     let mut names: Vec<_> = (names.iter())
         .map(|name| arms::without_redundancy(name).to_owned())
@@ -191,6 +197,7 @@ fn play_plain(args: &Args, mtu: u16) -> Result<Vec<ArenaRun>, Failure> {
     let paths = vec![path; args.flows as usize];
     let mut arena = args.arena(paths, mtu, PLAIN_RTT * 2, PLAIN_RTT);
     arena.contest.messages = args.messages_in(args.seconds.min(PLAIN_LENGTH));
+    arena.contest.drain = drain;
     let heats = names.chunks(args.at_once).map(|names| {
         let arms = arms::by_names(names)?;
         watched(&arena, &arms, "without loss", args.json)
@@ -205,7 +212,7 @@ fn play(
     what: &str,
 ) -> Result<Row, Failure> {
     let rtt = network.path.median_rtt();
-    let deadline = args.deadline_ms.unwrap_or_else(|| default_deadline(rtt));
+    let deadline = args.deadline(network);
     let arena = Arena {
         link: network.link,
         ..args.arena(network.paths(args.flows), network.mtu, deadline, rtt)
@@ -238,6 +245,11 @@ impl Args {
         heats.map(|heat| [&reference, heat].concat()).collect()
     }
 
+    fn deadline(&self, network: &NamedNetwork) -> Duration {
+        let chosen = || default_deadline(network.path.median_rtt());
+        self.deadline_ms.unwrap_or_else(chosen)
+    }
+
     /// Of each client, one at least.
     fn messages_in(&self, time: Duration) -> u32 {
         let messages = time.as_nanos() / self.interval_ms.as_nanos().max(1);
@@ -264,7 +276,7 @@ impl Args {
                 },
                 messages: self.messages_in(self.seconds),
                 connect_max: CONNECT_MAX,
-                drain: DRAIN_MIN.max(deadline * 3),
+                drain: drain(deadline),
                 seed: self.seed,
             },
             is_traced: false,
@@ -301,6 +313,11 @@ fn at_once(text: &str) -> Result<usize, String> {
     number
         .filter(|number| (2..=emulator::CABLES_MAX).contains(number))
         .ok_or_else(|| format!("expected a number from 2 to {}", emulator::CABLES_MAX))
+}
+
+/// How long after the last message others with this deadline may still arrive.
+fn drain(deadline: Duration) -> Duration {
+    DRAIN_MIN.max(deadline * 3)
 }
 
 fn default_deadline(rtt: Duration) -> Duration {
