@@ -1,11 +1,15 @@
 //! Answers that are lost, or late: silence is not loss.
 
+mod support;
+
 use std::sync::Arc;
 use std::time::Duration;
 
 use punctual_lab::channel::{DelayModel, DelayTrace, GammaDelay, LossModel, PathSpec, RttSplit};
 use punctual_lab::simulate::{MessageFate, PolicyResult, SimulateOptions, simulate};
 use punctual_lab::stats::Summary;
+use punctual_proto::{SendOptions, StreamId};
+use support::{Duo, client_config, ms, path, server_config};
 
 /// 2 % of packets are lost on the way out, and a share of the answers on the way back, at a round trip of 60 ms; messages of four symbols.
 fn play(answers_lost: f64, deadline_ms: u64, interval_ms: u64) -> PolicyResult {
@@ -186,4 +190,39 @@ fn late_answers_are_not_taken_for_outages() {
     assert!(result.summary.late_share < 0.001, "{:?}", result.summary);
     let overhead = result.summary.recovery_overhead;
     assert!(overhead < 0.02, "{overhead}");
+}
+
+/// A regression: of messages that leave in one packet only the first knew that nobody had answered, and waited; the others were sent again each round time until it waited, and then three
+/// times more each.   Method: ten small messages at once, and then 60 ms of darkness over a path of 1 ms.
+#[test]
+fn what_leaves_together_waits_out_a_blackout_together() {
+    let mut network = path(ms(1), |_| {});
+    let dark = (0..20_u64).map(|lap| (ms(3000 + 500 * lap), ms(3060 + 500 * lap)));
+    Arc::make_mut(&mut network.forward).blackouts = dark.collect();
+    let symbols_of = |together: usize| {
+        let mut client = client_config();
+        client.thin_streams.bundling = false;
+        let mut duo = Duo::connect_with(1, &network, server_config(), client);
+        duo.run(ms(502));
+        let (client, session) = (duo.client, duo.at_client);
+        for _ in 0..24 {
+            // (The first four, in the light, tell of the path.)
+            duo.world.with_endpoint(client, |endpoint, now| {
+                for _ in 0..together {
+                    let options = SendOptions::within(ms(120));
+                    let sent = endpoint.send(now, session, StreamId::DEFAULT, &[7; 40], options);
+                    sent.expect("there is room");
+                }
+            });
+            duo.run(ms(500));
+        }
+        duo.run(ms(1000));
+        assert_eq!(duo.received.len(), 24 * together);
+        duo.stats().symbols_sent as f64 / (24 * together) as f64
+    };
+    let (alone, together) = (symbols_of(1), symbols_of(10));
+    assert!(
+        together < 1.2 * alone,
+        "{together} symbols a message for {alone}"
+    );
 }

@@ -378,41 +378,6 @@ fn a_blackout_is_waited_out() {
     assert!(slow(steered) < slow(at_once) + 8.0, "{steered:?}");
 }
 
-/// A regression: of messages that leave in one packet only the first knew that nobody had answered, and waited; the others were sent again each round time until it waited, and then three
-/// times more each.   Method: ten small messages at once, and then 60 ms of darkness over a path of 1 ms.
-#[test]
-fn what_leaves_together_waits_out_a_blackout_together() {
-    let mut network = path(ms(1), |_| {});
-    let dark = (0..20_u64).map(|lap| (ms(3000 + 500 * lap), ms(3060 + 500 * lap)));
-    Arc::make_mut(&mut network.forward).blackouts = dark.collect();
-    let symbols_of = |together: usize| {
-        let mut client = client_config();
-        client.thin_streams.bundling = false;
-        let mut duo = Duo::connect_with(1, &network, server_config(), client);
-        duo.run(ms(502));
-        let (client, session) = (duo.client, duo.at_client);
-        for _ in 0..24 {
-            // (The first four, in the light, tell of the path.)
-            duo.world.with_endpoint(client, |endpoint, now| {
-                for _ in 0..together {
-                    let options = SendOptions::within(ms(120));
-                    let sent = endpoint.send(now, session, StreamId::DEFAULT, &[7; 40], options);
-                    sent.expect("there is room");
-                }
-            });
-            duo.run(ms(500));
-        }
-        duo.run(ms(1000));
-        assert_eq!(duo.received.len(), 24 * together);
-        duo.stats().symbols_sent as f64 / (24 * together) as f64
-    };
-    let (alone, together) = (symbols_of(1), symbols_of(10));
-    assert!(
-        together < 1.2 * alone,
-        "{together} symbols a message for {alone}"
-    );
-}
-
 /// What is begun and too late goes to the back, with what it holds of the room for large messages: eight that wait for that room hid it
 /// for ever.
 #[test]
