@@ -108,7 +108,7 @@ impl Steered {
         // Other bits of the draw than those that choose the loss.
         let draw = f64::from(situation.draw.rotate_left(16));
         let follows_dear = draw <= weight * f64::from(u32::MAX);
-        grid::price_at(dear - usize::from(dear > 0 && !follows_dear))
+        grid::price_at(if follows_dear { dear } else { dear - 1 })
     }
 
     /// The least price at which blocks like this meet the target, and the share of them that have it, so that with the price before it they just meet it.

@@ -17,10 +17,10 @@ impl Session {
     }
 
     /// Cuts a block into shorter symbols whose own do not pass, under the same number: whichever cut is complete first, the receiver hands it on once. Only when none of its symbols is
-    /// under way; they are all lost then, or the path's answers. Whether it was cut anew.
-    pub(super) fn fit_to_path(&mut self, number: u64) -> bool {
+    /// under way; they are all lost then, or the path's answers.
+    pub(super) fn fit_to_path(&mut self, number: u64) {
         let Some(block) = self.traffic.outbox.block(number) else {
-            return false;
+            return;
         };
         let (symbol_len, symbol_max) = (
             block.symbols.symbol_len(),
@@ -29,7 +29,7 @@ impl Session {
         let passes =
             symbol_len <= symbol_max || !self.path.mtu.is_too_large(symbol_len + AROUND_SYMBOL);
         if passes || block.unaccounted > 0 {
-            return false;
+            return;
         }
         let message = self.traffic.outbox.message(block.message);
         let is_last = message.is_none_or(|message| match &message.body {
@@ -37,13 +37,12 @@ impl Session {
             Body::Whole(_) | Body::Cut => true,
         });
         let Some(cut) = Cut::anew(block.symbols.data.len(), symbol_max, is_last) else {
-            return false;
+            return;
         };
         self.unschedule_block(number);
         let next_packet = self.sent.next_number();
         if let Some(block) = self.traffic.outbox.block_mut(number) {
             block.cut_anew(cut, next_packet);
         }
-        true
     }
 }

@@ -52,16 +52,7 @@ impl Session {
             return;
         };
         let (slot, was_sent) = (block.message, block.sent > 0);
-        if !was_sent {
-            self.fit_to_path(number);
-        }
-        let mut decision = self.decide(now, number, shared);
-        // What is not sent any more stays as it was cut: answers to that may still come.
-        let sends = |decision: &Decision| decision.symbols > 0;
-        if decision.as_ref().is_some_and(sends) && self.fit_to_path(number) {
-            decision = self.decide(now, number, shared);
-        }
-        match decision {
+        match self.decide(now, number, shared) {
             Some(decision)
                 if was_sent && decision.sends() && self.is_held(now, number, &decision) => {}
             Some(decision) => {
@@ -110,10 +101,7 @@ impl Session {
         let (stream, deadline) = (message.stream, message.deadline);
         let miss_target = message.options.miss_target();
         let is_dark = self.liveness.darkness.is_dark(now);
-        let flight_max = self.flight_max(now, block.symbols.deficit());
         let is_first = block.sent == 0;
-        let times = block.sent / u16::from(block.symbols.source_symbols.max(1));
-        let in_vain = times.saturating_sub(IN_VAIN);
         let is_first_block = message.first_block == Some(number);
         let time_left = deadline.map_or(Duration::MAX, |deadline| deadline.since(now));
         let of_use = is_first.then(|| self.of_use_for(now, stream)).flatten();
@@ -125,6 +113,12 @@ impl Session {
         if !is_first && (!message.fate_sends() || (rounds_left == 0 && !message.is_repaired())) {
             return None;
         }
+        // (What is not sent any more stays as it was cut: answers to that may still come.)
+        self.fit_to_path(number);
+        let block = self.traffic.outbox.block(number)?;
+        let flight_max = self.flight_max(now, block.symbols.deficit());
+        let times = block.sent / u16::from(block.symbols.source_symbols.max(1));
+        let in_vain = times.saturating_sub(IN_VAIN);
         let mut ride = None;
         let (action, counted, in_silence) = if rounds_left == 0 {
             // No deadline, or none that can be kept: nothing to buy with redundancy.
