@@ -49,7 +49,8 @@ impl Row {
             symbols: Some(self.symbols as u8),
             message_bytes: 1000,
             sessions: 2,
-            interval: Duration::from_millis(50),
+            // No multiple of a millisecond, by which the emulator's fates change: a symbol 47.9 ms after the first would always have that of 47.
+            interval: Duration::from_micros(50_037),
             messages: self.messages,
             on_time: 1.0 - self.target,
             policies: policies.to_vec(),

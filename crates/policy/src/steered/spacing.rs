@@ -17,7 +17,7 @@ const INDEPENDENT: u32 = 12;
 /// Symbols that spreading must save.
 const WORTH: f64 = 0.05;
 /// Symbols beyond the deficit for which a spacing of their own is tried.
-const BEYOND: [u16; 9] = [0, 1, 2, 3, 4, 6, 9, 13, 20];
+const BEYOND: [u16; 10] = [0, 1, 2, 3, 4, 5, 6, 9, 13, 20];
 /// Moments for which it is tried to send all that is missing in each. (What a burst takes whole is as good in one moment as in many; and what is needed
 /// together is to be there together when the burst is over: two symbols one by one are, only if many are sent.)
 const MOMENTS: [u16; 6] = [2, 3, 4, 5, 6, 8];

@@ -4,28 +4,30 @@
 //! the share of losses says. By how much, and for how long, decides whether symbols sent together help each other, and whether
 //! a lost flight says that the path has become worse or only that one moment was bad.
 
+use core::ops::Range;
 use core::time::Duration;
 
 use punctual_policy::Burst;
 
+use super::fading::{Fading, Lags, Seen};
 use crate::time::{Instant, nanos};
 
 /// Upper ends of the classes of time between two packets, in milliseconds. Beyond the last, fates are independent.
 const ENDS_MS: [u64; CLASSES] = [2, 8, 32, 128, 512];
 const CLASSES: usize = 5;
-/// Packets after a loss that a class remembers.
-const MEMORY: f32 = 256.0;
+/// Packets after a loss that a class remembers at most.
+const MEMORY: u16 = 384;
 /// .. and so many of those beyond, since each loss has many.
-const MEMORY_BEYOND: f32 = 2048.0;
+const MEMORY_BEYOND: u16 = 3072;
 /// Packets after a loss that agree with what was thought before any was seen.
 const PRIOR: f32 = 4.0;
 /// The same where packets do not leave together: there, what was thought before is that losses are independent, and two that met by
 /// chance must not look like a burst.
 const PRIOR_APART: f32 = 16.0;
 /// Packets after a loss from which on a class of times apart says something of the correlation of packets sent together.
-const ENOUGH: f32 = 8.0;
+pub(super) const ENOUGH: f32 = 8.0;
 /// Standard deviations by which packets apart are to be lost more often than chance would have it before they say that those sent together are.
-const CHANCES: f32 = 2.0;
+pub(super) const CHANCES: f32 = 2.0;
 /// The same before flights are said to lose unevenly.
 const SURE_CHANCES: f32 = 3.0;
 /// By this times the loss the variance of a count of pairs is greater than if each pair were by itself: of flights of 16 two thirds of that, less one.
@@ -45,28 +47,33 @@ const PRIOR_TOGETHER: f32 = 0.1;
 const UNTESTED: f32 = 0.5;
 
 /// Fates are not taken for more alike than this where it is decided, ..
-const DECIDED_MOST: f32 = 0.995;
+pub(super) const DECIDED_MOST: f32 = 0.995;
 /// .. and where they say how bad the path is now.
 const HEARD_MOST: f32 = 0.9995;
 /// Correlations below this cannot be told from none, and after few losses, as much as bursts of the usual length would leave ..
-const GONE: f32 = 0.03;
+pub(super) const GONE: f32 = 0.03;
 /// .. which is this, in seconds.
 const USUAL_S: f32 = 0.02;
 /// Correlations below this are as good as none.
 const NOTABLE: f32 = 0.1;
 
-/// Packets that came after a lost one, and how many of them were lost.
+/// Packets that came after a lost one, and how many of them were lost: both halved when there are as many as are remembered.
 #[derive(Clone, Copy, Default)]
-struct After {
-    packets: f32,
-    lost: f32,
+pub(super) struct After {
+    packets: u16,
+    lost: u16,
 }
 
 impl After {
-    fn note(&mut self, lost: bool, memory: f32) {
-        let keep = 1.0 - 1.0 / memory;
-        self.packets = self.packets * keep + 1.0;
-        self.lost = self.lost * keep + f32::from(u8::from(lost));
+    /// Whether older ones were halved.
+    pub(super) fn note(&mut self, lost: bool, memory: u16) -> bool {
+        let is_full = self.packets >= memory;
+        if is_full {
+            (self.packets, self.lost) = (self.packets / 2, self.lost / 2);
+        }
+        self.packets += 1;
+        self.lost += u16::from(lost);
+        is_full
     }
 
     /// Both together.
@@ -78,19 +85,28 @@ impl After {
     }
 
     /// One that was noted as lost was not.
-    fn correct(&mut self) {
-        self.lost = (self.lost - 1.0).max(0.0);
+    pub(super) fn correct(&mut self) {
+        self.lost = self.lost.saturating_sub(1);
     }
 
     /// One that was noted is none.
-    fn forget(&mut self, lost: bool) {
-        self.packets = (self.packets - 1.0).max(0.0);
-        self.lost = (self.lost - f32::from(u8::from(lost))).max(0.0);
+    pub(super) fn forget(&mut self, lost: bool) {
+        self.packets = self.packets.saturating_sub(1);
+        self.lost = (self.lost.saturating_sub(u16::from(lost))).min(self.packets);
+    }
+
+    pub(super) fn packets(&self) -> f32 {
+        self.packets.into()
+    }
+
+    /// The share that was lost.
+    pub(super) fn lost_share(&self) -> f32 {
+        f32::from(self.lost) / self.packets().max(1.0)
     }
 
     /// Correlation as far as it is no chance: so many standard deviations less than seen, with a prior of none of the weight of so many packets.
     fn surely(&self, loss: f32, weight: f32, deviations: f32) -> f32 {
-        if self.packets < ENOUGH {
+        if self.packets() < ENOUGH {
             return 0.0;
         }
         let seen = self.correlation(loss, loss, weight);
@@ -99,14 +115,14 @@ impl After {
 
     /// Whether packets after a lost one arrive surely now and then.
     fn is_partly(&self) -> bool {
-        let arrived = 1.0 - self.lost / self.packets.max(1.0);
-        let chance = chance_alone(arrived, self.packets.max(1.0));
-        self.packets >= ENOUGH && arrived - chance > ARRIVED_LEAST
+        let arrived = 1.0 - self.lost_share();
+        let chance = chance_alone(arrived, self.packets().max(1.0));
+        self.packets() >= ENOUGH && arrived - chance > ARRIVED_LEAST
     }
 
     /// A correlation seen, less so many standard deviations of what chance makes of independent losses.
     fn less_chance(&self, seen: f32, loss: f32, deviations: f32) -> f32 {
-        seen - deviations * chance_alone(loss, self.packets.max(1.0))
+        seen - deviations * chance_alone(loss, self.packets().max(1.0))
     }
 
     /// What counts of a correlation seen: all of it from 4.5 standard deviations of chance on, none up to three. (Where symbols are kept apart nearly none
@@ -116,13 +132,13 @@ impl After {
     }
 
     /// Correlation with the loss before on a path that loses `loss`, with a prior share of the weight of so many packets.
-    fn correlation(&self, loss: f32, prior: f32, weight: f32) -> f32 {
+    pub(super) fn correlation(&self, loss: f32, prior: f32, weight: f32) -> f32 {
         self.correlation_up_to(DECIDED_MOST, loss, prior, weight)
     }
 
     /// The same, but taken for no more than `most`.
     fn correlation_up_to(&self, most: f32, loss: f32, prior: f32, weight: f32) -> f32 {
-        let share = (self.lost + weight * prior) / (self.packets + weight);
+        let share = (f32::from(self.lost) + weight * prior) / (self.packets() + weight);
         ((share - loss) / (1.0 - loss).max(0.01)).clamp(0.0, most)
     }
 }
@@ -131,10 +147,11 @@ impl After {
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Bursts {
     after_loss: [After; CLASSES],
-    /// By class but the first: the sum of the times since the loss, in seconds.
-    lags_s: [f32; CLASSES - 1],
+    /// By class but the first: the times since the loss.
+    lags: [Lags; CLASSES - 1],
     /// Packets sent together with a lost one, beyond the next, which arrived.
     beyond: After,
+    fading: Fading,
     /// When the packet heard of last was sent, ..
     last_sent_at: Instant,
     /// .. and the one of all that were heard of that was sent last.
@@ -184,10 +201,25 @@ impl Bursts {
         let Some(class) = class_of(lag) else {
             return;
         };
-        self.after_loss[class].note(lost, MEMORY);
-        if let Some(lags_s) = self.lags_s_mut(class) {
-            *lags_s = *lags_s * (1.0 - 1.0 / MEMORY) + lag.as_secs_f32();
+        let is_halved = self.after_loss[class].note(lost, MEMORY);
+        if let Some(lags) = self.lags_mut(class) {
+            lags.note(lag, span_of(class), is_halved);
         }
+    }
+
+    /// A packet so long after a lost one was lost or not, whatever was sent in between. To be called once for each such pair.
+    pub(crate) fn note_later(&mut self, lag: Duration, lost: bool) {
+        self.fading.note(lag, lost);
+    }
+
+    /// One that was noted after another as lost has arrived after all.
+    pub(crate) fn correct_later(&mut self, lag: Duration) {
+        self.fading.correct_second(lag);
+    }
+
+    /// The one that another was noted after, which was lost or not, was not lost: it is no pair.
+    pub(crate) fn forget_later(&mut self, lag: Duration, lost: bool) {
+        self.fading.forget(lag, lost);
     }
 
     /// A packet beyond the one after a lost one, which arrived, was lost or not, this long after it. Where bursts take all, that is as any other. To be called
@@ -219,7 +251,7 @@ impl Bursts {
         let deviations = SURE_CHANCES * libm::sqrtf(1.0 + ALIKE * loss);
         let surely = |after: &After| after.surely(loss, PRIOR, deviations);
         let next = surely(&self.after_loss[0]);
-        if self.beyond.packets < ENOUGH {
+        if self.beyond.packets() < ENOUGH {
             return if self.after_loss[0].is_partly() {
                 next
             } else {
@@ -245,16 +277,14 @@ impl Bursts {
         let Some(class) = class_of(lag) else {
             return;
         };
-        let before = self.after_loss[class].packets.max(1.0);
         self.after_loss[class].forget(lost);
-        let left = self.after_loss[class].packets;
-        if let Some(lags_s) = self.lags_s_mut(class) {
-            *lags_s *= left / before;
+        if let Some(lags) = self.lags_mut(class) {
+            lags.forget(lag, span_of(class));
         }
     }
 
-    fn lags_s_mut(&mut self, class: usize) -> Option<&mut f32> {
-        self.lags_s.get_mut(class.checked_sub(1)?)
+    fn lags_mut(&mut self, class: usize) -> Option<&mut Lags> {
+        self.lags.get_mut(class.checked_sub(1)?)
     }
 
     /// Correlation of the fates of packets with this class of time between them.
@@ -274,7 +304,7 @@ impl Bursts {
             return self.correlation_in(class, loss);
         }
         let after = &self.after_loss[0];
-        let weight = PRIOR * PRIOR / (PRIOR + after.packets);
+        let weight = PRIOR * PRIOR / (PRIOR + after.packets());
         after.correlation_up_to(HEARD_MOST, loss, PRIOR_TOGETHER.max(loss), weight)
     }
 
@@ -293,8 +323,8 @@ impl Bursts {
     }
 
     /// Correlation of the fates of packets sent together, and the time over which it falls to 1/e: as it is for a single flight, or for flights that follow
-    /// each other. While a correlation is taken for less than it seems, in a single flight it is taken to last longer, so that what was seen of packets apart
-    /// stays; over rounds that would count twice.
+    /// each other. In a single flight they are such that correlations at the times at which they were seen are as seen ([`Fading`]). Where these do not say it, and a
+    /// correlation is taken for less than it seems, it is taken to last longer there, so that what was seen of packets apart stays; over rounds that would count twice.
     pub(crate) fn shape(&self, loss: f32, is_single: bool) -> (f32, Duration) {
         let cautious = self.correlation_together(loss);
         if cautious < NOTABLE {
@@ -305,31 +335,44 @@ impl Bursts {
         let surely = |class: usize| {
             self.after_loss[class].less_chance(self.seen_in(class, loss), loss, CHANCES)
         };
-        let apart = (1..CLASSES).filter(|class| self.after_loss[*class].packets >= ENOUGH);
+        let apart = (1..CLASSES).filter(|class| self.after_loss[*class].packets() >= ENOUGH);
         let apart = apart.map(surely).fold(0.0, f32::max);
         let together = apart.max(self.after_loss[0].no_chance(self.seen_in(0, loss), loss));
-        let tested = (self.after_loss[0].packets / ENOUGH).min(1.0);
+        let tested = (self.after_loss[0].packets() / ENOUGH).min(1.0);
         let untested = together.min(UNTESTED);
         let believed = untested + tested * (together - untested);
+        if is_single {
+            // What is sent together is one more time at which it was seen, or is taken for what it was at the others.
+            let at_once = (tested >= 1.0).then(|| Seen::of(&self.after_loss[0], believed, loss));
+            if let Some((fits, lasts)) = self.fading.shape(loss, at_once) {
+                return (if tested < 1.0 { fits } else { believed }, lasts);
+            }
+        }
         let together = if is_single { believed } else { together };
+        (believed, self.lasts(loss, together))
+    }
+
+    /// The time over which the correlation falls to 1/e, if that of packets sent together is this: the mean of what each class says.
+    fn lasts(&self, loss: f32, together: f32) -> Duration {
         let (mut weights, mut sum_s) = (0.0, 0.0);
         // By many packets, and by few.
         let (mut at_most_s, mut perhaps_at_most_s) = (1.0_f32, 1.0_f32);
         for class in 1..CLASSES {
             let after = &self.after_loss[class];
-            if after.packets < 1.0 {
+            let packets = after.packets();
+            if packets < 1.0 {
                 continue;
             }
             let correlation = self.seen_in(class, loss);
-            let lag_s = self.lags_s[class - 1] / after.packets;
+            let lag_s = self.lags[class - 1].mean_s(packets, span_of(class));
             let usual = libm::expf(-lag_s / USUAL_S);
-            let told_from_none = GONE.max(usual / (1.0 + after.packets));
+            let told_from_none = GONE.max(usual / (1.0 + packets));
             let ratio = (together / correlation.max(told_from_none)).max(1.1);
             let time_s = lag_s / libm::logf(ratio);
             if correlation > told_from_none {
-                weights += after.packets;
-                sum_s += after.packets * time_s;
-            } else if after.packets >= ENOUGH {
+                weights += packets;
+                sum_s += packets * time_s;
+            } else if packets >= ENOUGH {
                 // It went faster than this, no more.
                 at_most_s = at_most_s.min(time_s);
             } else {
@@ -341,8 +384,7 @@ impl Bursts {
         } else {
             perhaps_at_most_s
         };
-        let time_s = time_s.min(at_most_s);
-        (believed, Duration::from_secs_f32(time_s.clamp(0.0, 1.0)))
+        Duration::from_secs_f32(time_s.min(at_most_s).clamp(0.0, 1.0))
     }
 
     /// Correlation of the fates of packets a round of this length apart, as far as it is no chance: a standard deviation less than seen.
@@ -376,8 +418,14 @@ impl Bursts {
 }
 
 /// Standard deviation of the share that is lost, or that arrives, of so many packets, each by itself.
-fn chance_alone(loss: f32, packets: f32) -> f32 {
+pub(super) fn chance_alone(loss: f32, packets: f32) -> f32 {
     libm::sqrtf(loss * (1.0 - loss).max(0.0) / packets)
+}
+
+/// The times of a class, in milliseconds.
+fn span_of(class: usize) -> Range<u64> {
+    let begin = class.checked_sub(1).map_or(0, |before| ENDS_MS[before]);
+    begin..ENDS_MS[class]
 }
 
 fn class_of(lag: Duration) -> Option<usize> {

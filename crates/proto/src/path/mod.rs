@@ -5,6 +5,7 @@ mod burst;
 mod congestion;
 mod delay;
 mod ecn;
+mod fading;
 mod feedback;
 mod level;
 mod loss;

@@ -125,14 +125,17 @@ impl Session {
         if let Some(lag) = self.since_lost_before(number, sent_at) {
             self.path.bursts.note_after_loss(lag, lost);
         }
-        self.note_beyond(number);
+        if self.sent.may_be_lost(number.saturating_sub(BEYOND_MAX)) {
+            self.note_beyond(number);
+            if self.is_lost(number) {
+                self.each_later(number, Bursts::note_later);
+            }
+            self.each_earlier(number, Bursts::note_later);
+        }
     }
 
     /// What has become of this packet is known now: so it may be of pairs of which it is the first, the last, or the one after the first.
     fn note_beyond(&mut self, number: u64) {
-        if !self.sent.may_be_lost(number.saturating_sub(BEYOND_MAX)) {
-            return;
-        }
         for first in number.saturating_sub(1)..=number {
             if self.is_lost(first) {
                 self.each_beyond(first, Bursts::note_beyond);
@@ -169,10 +172,35 @@ impl Session {
         }
     }
 
+    /// Calls `note` for each of the next packets after this one: how long after it it was sent, and whether it was lost.
+    fn each_later(&mut self, first: u64, note: impl Fn(&mut Bursts, Duration, bool)) {
+        for last in first + 1..=first + BEYOND_MAX {
+            if let Some((lag, lost)) = self.later(first, last) {
+                note(&mut self.path.bursts, lag, lost);
+            }
+        }
+    }
+
+    /// The same for each of the lost packets before this one.
+    fn each_earlier(&mut self, last: u64, note: impl Fn(&mut Bursts, Duration, bool)) {
+        for first in last.saturating_sub(BEYOND_MAX)..last {
+            if self.is_lost(first)
+                && let Some((lag, lost)) = self.later(first, last)
+            {
+                note(&mut self.path.bursts, lag, lost);
+            }
+        }
+    }
+
     /// How long after the first packet this one was sent, and whether it was lost, where the one after the first arrived.
     fn beyond(&self, first: u64, last: u64) -> Option<(Duration, bool)> {
-        let sent_at = self.sent.get(first)?.sent_at;
         (self.sent.get(first + 1)).filter(|between| has_arrived(between))?;
+        self.later(first, last)
+    }
+
+    /// How long after the first packet this one was sent, and whether it was lost, once that is known.
+    fn later(&self, first: u64, last: u64) -> Option<(Duration, bool)> {
+        let sent_at = self.sent.get(first)?.sent_at;
         let last = self.sent.get(last)?;
         let is_lost = last.state.is_surely_lost();
         (is_lost || has_arrived(last)).then(|| (last.sent_at.since(sent_at), is_lost))
@@ -296,6 +324,8 @@ impl Session {
         }
         self.each_beyond(number, Bursts::forget_beyond);
         self.each_before(number, |bursts, lag, _| bursts.correct_beyond(lag));
+        self.each_later(number, Bursts::forget_later);
+        self.each_earlier(number, |bursts, lag, _| bursts.correct_later(lag));
     }
 
     /// What a packet is whose time is over, with which `unanswered` packets are that nothing has answered for, nor for what came after
