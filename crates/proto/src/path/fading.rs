@@ -108,9 +108,12 @@ impl Line {
         self.time_log += weight * time_s * log;
     }
 
-    fn slope(&self) -> f32 {
+    /// How fast it falls, if it does beyond chance. (Of times that are nearly the same, as on both sides of where a class ends, chance says anything.)
+    fn slope(&self) -> Option<f32> {
         let spread = self.weight * self.times - self.time * self.time;
-        (self.weight * self.time_log - self.time * self.log) / spread
+        let slope = (self.weight * self.time_log - self.time * self.log) / spread;
+        let chance = libm::sqrtf(self.weight / spread);
+        (slope < -CHANCES * chance).then_some(slope)
     }
 
     /// That from the only point to another.
@@ -178,12 +181,11 @@ impl Fading {
             line.add(lag_s, seen);
         }
         let slope = match (line.points, gone) {
-            (2.., _) => line.slope(),
+            (2.., _) => line.slope()?,
             // No less fast than that.
             (1, Some((time_s, log))) => line.slope_to(time_s, log),
             _ => return None,
         };
-        // (No number where all were seen at one time.)
         (slope < 0.0).then(|| {
             let time_s = (-1.0 / slope).clamp(0.0, 1.0);
             let together = line.at_once(slope).min(DECIDED_MOST);
@@ -268,6 +270,19 @@ mod tests {
         };
         let (correlation, _) = met.shape(0.05, Some(together)).expect("two times");
         assert!((0.8..=1.0).contains(&correlation), "{correlation}");
+    }
+
+    /// Packets four milliseconds apart, give or take some, are on both sides of where a class ends.
+    #[test]
+    fn times_that_are_nearly_the_same_say_nothing() {
+        for (sooner, later) in [(10, 9), (9, 10)] {
+            let mut met = Fading::default();
+            for packet in 0..400 {
+                met.note(Duration::from_micros(3900), packet % 20 < sooner);
+                met.note(Duration::from_micros(4100), packet % 20 < later);
+            }
+            assert_eq!(met.shape(0.05, None), None, "{sooner} {later}");
+        }
     }
 
     #[test]
