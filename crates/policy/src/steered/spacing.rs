@@ -17,10 +17,10 @@ const INDEPENDENT: u32 = 12;
 /// Symbols that spreading must save.
 const WORTH: f64 = 0.05;
 /// Symbols beyond the deficit for which a spacing of their own is tried.
-const BEYOND: [u16; 10] = [0, 1, 2, 3, 4, 5, 6, 9, 13, 20];
+const BEYOND: [u16; 12] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 10, 13, 20];
 /// Moments for which it is tried to send all that is missing in each. (What a burst takes whole is as good in one moment as in many; and what is needed
 /// together is to be there together when the burst is over: two symbols one by one are, only if many are sent.)
-const MOMENTS: [u16; 6] = [2, 3, 4, 5, 6, 8];
+const MOMENTS: [u16; 10] = [2, 3, 4, 5, 6, 7, 8, 9, 10, 12];
 
 /// A flight.
 #[derive(Clone, Copy, Debug, PartialEq)]
