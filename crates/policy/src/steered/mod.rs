@@ -87,13 +87,14 @@ impl Steered {
     }
 
     /// What sending `flight` now comes to: symbols, these included, and misses at the situation's price (in symbols), if all that follows
-    /// is decided by this policy. `None` without a table, and when nothing is missing.
+    /// is decided by this policy. `None` without a table, when nothing is missing, and where it is more than the block may cost.
     ///
     /// It is reckoned at the points of the tables that the message draws, where the decision was, so of all flights what is decided has about the least of it.
     /// For explaining a decision: all unaccounted symbols are taken for lost. O(deficit x symbols).
     #[must_use]
     pub fn worth(&self, situation: &Situation, flight: Action) -> Option<f64> {
-        if situation.rounds_left == 0 || situation.deficit == 0 {
+        let is_too_dear = flight.symbols > cost_cap(situation);
+        if situation.rounds_left == 0 || situation.deficit == 0 || is_too_dear {
             return None;
         }
         Some(self.state(situation)?.worth_of(flight))
