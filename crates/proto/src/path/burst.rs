@@ -177,6 +177,26 @@ impl Dependence {
     };
 }
 
+/// A packet that was sent after a lost one.
+#[derive(Clone, Copy)]
+pub(crate) struct Pair {
+    /// How long after.
+    pub(crate) lag: Duration,
+    /// It was lost as well.
+    pub(crate) lost: bool,
+    pub(crate) between: Between,
+}
+
+/// What was sent between the packets of a pair.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Between {
+    Nothing,
+    /// The packet after the first arrived.
+    Arrived,
+    /// It did not, or that is not known yet.
+    NotArrived,
+}
+
 impl Bursts {
     /// A packet arrived, or is taken for lost, on a path that loses `loss` of them. Returns how that depends on the packet heard
     /// of before.
@@ -195,9 +215,9 @@ impl Bursts {
         dependence
     }
 
-    /// The packet that was sent next after a lost one, this long after it, was lost or not. To be called once for each such pair, whichever of
-    /// the two is heard of first: pairs that skip one which arrived would make bursts look shorter than they are.
-    pub(crate) fn note_after_loss(&mut self, lag: Duration, lost: bool) {
+    /// The packet that was sent next after a lost one, this long after it, was lost or not: pairs that skip one which arrived would make bursts look shorter than they
+    /// are.
+    pub(super) fn note_after_loss(&mut self, lag: Duration, lost: bool) {
         let Some(class) = class_of(lag) else {
             return;
         };
@@ -205,21 +225,6 @@ impl Bursts {
         if let Some(lags) = self.lags_mut(class) {
             lags.note(lag, span_of(class), is_halved);
         }
-    }
-
-    /// A packet so long after a lost one was lost or not, whatever was sent in between. To be called once for each such pair.
-    pub(crate) fn note_later(&mut self, lag: Duration, lost: bool) {
-        self.fading.note(lag, lost);
-    }
-
-    /// One that was noted after another as lost has arrived after all.
-    pub(crate) fn correct_later(&mut self, lag: Duration) {
-        self.fading.correct_second(lag);
-    }
-
-    /// The one that another was noted after, which was lost or not, was not lost: it is no pair.
-    pub(crate) fn forget_later(&mut self, lag: Duration, lost: bool) {
-        self.fading.forget(lag, lost);
     }
 
     /// A packet beyond the one after a lost one, which arrived, was lost or not, this long after it. Where bursts take all, that is as any other. To be called
@@ -230,17 +235,46 @@ impl Bursts {
         }
     }
 
-    /// One that was noted beyond another as lost has arrived after all.
-    pub(crate) fn correct_beyond(&mut self, lag: Duration) {
-        if class_of(lag) == Some(0) {
-            self.beyond.correct();
+    /// What became of a packet after a lost one is known. To be called once for each pair, whichever of the two is heard of first.
+    pub(crate) fn note_pair(&mut self, pair: Pair) {
+        self.fading.note(pair.lag, pair.lost);
+        match pair.between {
+            Between::Nothing => self.note_after_loss(pair.lag, pair.lost),
+            Between::Arrived => self.note_beyond(pair.lag, pair.lost),
+            Between::NotArrived => {}
         }
     }
 
-    /// The one that another was noted beyond, which was lost or not, was not lost: it is no pair.
-    pub(crate) fn forget_beyond(&mut self, lag: Duration, lost: bool) {
-        if class_of(lag) == Some(0) {
-            self.beyond.forget(lost);
+    /// The second packet of a pair that was noted as lost has arrived after all.
+    pub(crate) fn correct_second(&mut self, pair: Pair) {
+        self.fading.correct_second(pair.lag);
+        if let Some(after) = self.after_mut(pair) {
+            after.correct();
+        }
+    }
+
+    /// The first packet of a pair that was noted was not lost: it is none.
+    pub(crate) fn forget_pair(&mut self, pair: Pair) {
+        self.fading.forget(pair.lag, pair.lost);
+        let Some(after) = self.after_mut(pair) else {
+            return;
+        };
+        after.forget(pair.lost);
+        if pair.between == Between::Nothing
+            && let Some(class) = class_of(pair.lag)
+            && let Some(lags) = self.lags_mut(class)
+        {
+            lags.forget(pair.lag, span_of(class));
+        }
+    }
+
+    /// Where a pair is counted by what was sent between.
+    fn after_mut(&mut self, pair: Pair) -> Option<&mut After> {
+        let class = class_of(pair.lag)?;
+        match pair.between {
+            Between::Nothing => Some(&mut self.after_loss[class]),
+            Between::Arrived => (class == 0).then_some(&mut self.beyond),
+            Between::NotArrived => None,
         }
     }
 
@@ -263,24 +297,6 @@ impl Bursts {
             return 0.0;
         }
         surely(&self.after_loss[0].and(&self.beyond))
-    }
-
-    /// The second packet of a pair that was noted as lost has arrived after all.
-    pub(crate) fn correct_second(&mut self, lag: Duration) {
-        if let Some(class) = class_of(lag) {
-            self.after_loss[class].correct();
-        }
-    }
-
-    /// The first packet of a pair that was noted, the second of which was lost or not, was not lost: it is none.
-    pub(crate) fn forget_pair(&mut self, lag: Duration, lost: bool) {
-        let Some(class) = class_of(lag) else {
-            return;
-        };
-        self.after_loss[class].forget(lost);
-        if let Some(lags) = self.lags_mut(class) {
-            lags.forget(lag, span_of(class));
-        }
     }
 
     fn lags_mut(&mut self, class: usize) -> Option<&mut Lags> {

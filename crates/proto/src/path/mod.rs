@@ -18,7 +18,7 @@ mod validation;
 mod way_back;
 
 pub(crate) use answer::{Answer, RoundTrip};
-pub(crate) use burst::{Bursts, Dependence};
+pub(crate) use burst::{Between, Bursts, Dependence, Pair};
 pub(crate) use congestion::Congestion;
 pub(crate) use delay::{Another, DelayHistogram};
 pub(crate) use ecn::EcnTest;

@@ -165,9 +165,9 @@ impl Session {
         }
         if matches!(was, PacketState::Outstanding | PacketState::LostInSilence) {
             self.path.record_fate(now, sent_at, false);
-            self.note_pair(number, sent_at, false);
+            self.note_pairs(number);
         } else {
-            self.correct_loss(number, packet);
+            self.correct_loss(number, packet.dependence);
         }
         if was == PacketState::Outstanding {
             let bytes = usize::from(packet.bytes);

@@ -10,7 +10,7 @@ use core::time::Duration;
 
 use super::{Session, Shared};
 use crate::limits::TIMER_GRANULARITY;
-use crate::path::Bursts;
+use crate::path::{Between, Bursts, Dependence, Pair};
 use crate::recovery::{PacketState, SentPacket};
 use crate::time::{Instant, earliest};
 
@@ -120,28 +120,24 @@ impl Session {
         *shared.touched = touched;
     }
 
-    /// A packet was lost or not: if the one sent before it was lost, that says something of bursts.
-    pub(super) fn note_pair(&mut self, number: u64, sent_at: Instant, lost: bool) {
-        if let Some(lag) = self.since_lost_before(number, sent_at) {
-            self.path.bursts.note_after_loss(lag, lost);
+    /// What has become of this packet is known now: so it is of pairs of which it is the first or the last, and if it arrived, between those of others.
+    pub(super) fn note_pairs(&mut self, number: u64) {
+        if !self.sent.may_be_lost(number.saturating_sub(BEYOND_MAX)) {
+            return;
         }
-        if self.sent.may_be_lost(number.saturating_sub(BEYOND_MAX)) {
-            self.note_beyond(number);
-            if self.is_lost(number) {
-                self.each_later(number, Bursts::note_later);
-            }
-            self.each_earlier(number, Bursts::note_later);
+        if self.is_lost(number) {
+            self.each_later(number, Bursts::note_pair);
         }
-    }
-
-    /// What has become of this packet is known now: so it may be of pairs of which it is the first, the last, or the one after the first.
-    fn note_beyond(&mut self, number: u64) {
-        for first in number.saturating_sub(1)..=number {
-            if self.is_lost(first) {
-                self.each_beyond(first, Bursts::note_beyond);
-            }
+        self.each_earlier(number, Bursts::note_pair);
+        if let Some(before) = number.checked_sub(1)
+            && self.is_lost(before)
+        {
+            self.each_later(before, |bursts, pair| {
+                if pair.between == Between::Arrived {
+                    bursts.note_beyond(pair.lag, pair.lost);
+                }
+            });
         }
-        self.each_before(number, Bursts::note_beyond);
     }
 
     /// Whether this packet is one of the path's own that is surely lost. (What was under way on another one counts as lost, and says nothing of this one.)
@@ -151,66 +147,44 @@ impl Session {
         })
     }
 
-    /// Calls `note` for each packet of the same flight beyond the one after this, where that one arrived: how long after it it was sent, and whether it was lost.
-    fn each_beyond(&mut self, first: u64, note: impl Fn(&mut Bursts, Duration, bool)) {
-        for last in first + 2..=first + BEYOND_MAX {
-            let Some((lag, lost)) = self.beyond(first, last) else {
-                continue;
-            };
-            note(&mut self.path.bursts, lag, lost);
-        }
-    }
-
-    /// The same for each lost packet that this one is beyond.
-    fn each_before(&mut self, last: u64, note: impl Fn(&mut Bursts, Duration, bool)) {
-        for first in last.saturating_sub(BEYOND_MAX)..last.saturating_sub(1) {
-            if self.is_lost(first)
-                && let Some((lag, lost)) = self.beyond(first, last)
-            {
-                note(&mut self.path.bursts, lag, lost);
-            }
-        }
-    }
-
-    /// Calls `note` for each of the next packets after this one: how long after it it was sent, and whether it was lost.
-    fn each_later(&mut self, first: u64, note: impl Fn(&mut Bursts, Duration, bool)) {
+    /// Calls `note` for each of the next packets after this one of which it is known what became of them.
+    fn each_later(&mut self, first: u64, note: impl Fn(&mut Bursts, Pair)) {
         for last in first + 1..=first + BEYOND_MAX {
-            if let Some((lag, lost)) = self.later(first, last) {
-                note(&mut self.path.bursts, lag, lost);
+            let is_known = (self.sent.get(last))
+                .is_some_and(|last| last.state.is_surely_lost() || has_arrived(last));
+            if is_known && let Some(pair) = self.pair(first, last) {
+                note(&mut self.path.bursts, pair);
             }
         }
     }
 
-    /// The same for each of the lost packets before this one.
-    fn each_earlier(&mut self, last: u64, note: impl Fn(&mut Bursts, Duration, bool)) {
+    /// Calls `note` for each of the lost packets before this one, of which it is known what became of it.
+    fn each_earlier(&mut self, last: u64, note: impl Fn(&mut Bursts, Pair)) {
         for first in last.saturating_sub(BEYOND_MAX)..last {
             if self.is_lost(first)
-                && let Some((lag, lost)) = self.later(first, last)
+                && let Some(pair) = self.pair(first, last)
             {
-                note(&mut self.path.bursts, lag, lost);
+                note(&mut self.path.bursts, pair);
             }
         }
     }
 
-    /// How long after the first packet this one was sent, and whether it was lost, where the one after the first arrived.
-    fn beyond(&self, first: u64, last: u64) -> Option<(Duration, bool)> {
-        (self.sent.get(first + 1)).filter(|between| has_arrived(between))?;
-        self.later(first, last)
-    }
-
-    /// How long after the first packet this one was sent, and whether it was lost, once that is known.
-    fn later(&self, first: u64, last: u64) -> Option<(Duration, bool)> {
+    fn pair(&self, first: u64, last: u64) -> Option<Pair> {
+        let next = self.sent.get(first + 1);
+        let between = if last == first + 1 {
+            Between::Nothing
+        } else if next.is_some_and(has_arrived) {
+            Between::Arrived
+        } else {
+            Between::NotArrived
+        };
         let sent_at = self.sent.get(first)?.sent_at;
         let last = self.sent.get(last)?;
-        let is_lost = last.state.is_surely_lost();
-        (is_lost || has_arrived(last)).then(|| (last.sent_at.since(sent_at), is_lost))
-    }
-
-    /// Time since the packet before this one was sent, if that was lost.
-    fn since_lost_before(&self, number: u64, sent_at: Instant) -> Option<Duration> {
-        let before = number.checked_sub(1)?;
-        let before_sent_at = self.sent.get(before)?.sent_at;
-        self.is_lost(before).then(|| sent_at.since(before_sent_at))
+        Some(Pair {
+            lag: last.sent_at.since(sent_at),
+            lost: last.state.is_surely_lost(),
+            between,
+        })
     }
 
     /// Takes a packet for lost, and its symbols with it. The blocks that they are of are added to `touched`.
@@ -296,36 +270,14 @@ impl Session {
     fn note_lost(&mut self, now: Instant, number: u64, sent_at: Instant) {
         let dependence = self.path.record_fate(now, sent_at, true);
         self.sent.note_dependence(number, dependence);
-        self.note_pair(number, sent_at, true);
-        // Where the fate of the one after it was known before, only the pair of the two is to be noted.
-        let next = self.sent.get(number + 1).filter(|next| next.symbols > 0);
-        if let Some(next) = next {
-            let lag = next.sent_at.since(sent_at);
-            let lost = next.state.is_surely_lost();
-            if lost || has_arrived(next) {
-                self.path.bursts.note_after_loss(lag, lost);
-            }
-        }
+        self.note_pairs(number);
     }
 
-    /// A packet that had been counted as lost has arrived after all, and is settled.
-    pub(super) fn correct_loss(&mut self, number: u64, packet: &SentPacket) {
-        self.path.correct_fate(packet.dependence);
-        if let Some(lag) = self.since_lost_before(number, packet.sent_at) {
-            self.path.bursts.correct_second(lag);
-        }
-        let next = self.sent.get(number + 1).filter(|next| next.symbols > 0);
-        if let Some(next) = next {
-            let lag = next.sent_at.since(packet.sent_at);
-            let lost = next.state.is_surely_lost();
-            if lost || next.state == PacketState::Settled {
-                self.path.bursts.forget_pair(lag, lost);
-            }
-        }
-        self.each_beyond(number, Bursts::forget_beyond);
-        self.each_before(number, |bursts, lag, _| bursts.correct_beyond(lag));
-        self.each_later(number, Bursts::forget_later);
-        self.each_earlier(number, |bursts, lag, _| bursts.correct_later(lag));
+    /// A packet that had been counted as lost, with this dependence, has arrived after all, and is settled.
+    pub(super) fn correct_loss(&mut self, number: u64, dependence: Dependence) {
+        self.path.correct_fate(dependence);
+        self.each_later(number, Bursts::forget_pair);
+        self.each_earlier(number, Bursts::correct_second);
     }
 
     /// What a packet is whose time is over, with which `unanswered` packets are that nothing has answered for, nor for what came after

@@ -85,9 +85,14 @@ fn a_few_flights_that_lose_two_show_it() {
     }
     let uneven = met.uneven(0.0003);
     assert!((0.02..0.05).contains(&uneven), "{uneven}");
-    met.correct_beyond(Duration::from_micros(250));
-    met.correct_beyond(Duration::from_micros(250));
-    met.correct_beyond(Duration::from_micros(250));
+    let beyond = Pair {
+        lag: Duration::from_micros(250),
+        lost: false,
+        between: Between::Arrived,
+    };
+    for _ in 0..3 {
+        met.correct_second(beyond);
+    }
     assert!(met.uneven(0.0003) <= 0.0, "one may be chance");
 }
 
@@ -267,4 +272,27 @@ fn bursts_are_seen_by_single_packets() {
     met.note_after_loss(lag, true);
     let (together, _) = met.shape(0.01, true);
     assert!(together < NOTABLE, "one may be chance: {together}");
+}
+
+#[test]
+fn what_was_no_loss_is_no_pair() {
+    for between in [Between::Nothing, Between::Arrived, Between::NotArrived] {
+        for lag_us in [100, 5000, 50_000, 300_000, 900_000] {
+            let mut met = Bursts::default();
+            let pair = Pair {
+                lag: Duration::from_micros(lag_us),
+                lost: true,
+                between,
+            };
+            met.note_pair(pair);
+            met.correct_second(pair);
+            met.forget_pair(Pair {
+                lost: false,
+                ..pair
+            });
+            let counted = met.after_loss.iter().chain([&met.beyond]);
+            let counted: f32 = counted.map(After::packets).sum();
+            assert!(counted == 0.0, "{lag_us}");
+        }
+    }
 }
