@@ -148,7 +148,7 @@ pub struct Steering {
     /// Messages steered; 0 before the first price.
     messages: u32,
     /// By how much `excess` stays below its greatest, in thousandths: while the price is as high as it gets, it does not grow beyond where it was
-    /// when the price came there. Misses are set off against what the target allows; more of them would only keep the price up when the path
+    /// when the price came there, but for [`COUNTED_MORE`]. Misses are set off against what the target allows; more of them would only keep the price up when the path
     /// is good again.
     kept_below: u16,
     /// How unlikely it is by chance that the last messages were all far from the target: eighths of bits.

@@ -51,7 +51,7 @@ pub(crate) struct Args {
     svg: Option<PathBuf>,
     /// Print one JSON object: `settings`; `seen`, what the protocol has learned of the path; `decisions`, a list of {`round`, `at_ms`,
     /// `needed`, `probability`, `symbols`, `together`, that leave at once, and the `spacing_ms` between those, `wait_ms` (null: no round is to follow), and of steered `last_saves`
-    /// and `next_would_save`: symbols that the last one saves later or in misses, and that one more would}; `source_symbols`, of each run's messages; and, as `lab simulate` has them, the
+    /// and `next_would_save`: symbols that the last one saves later or in misses, and that one more would (null: that is more than a message may cost)}; `source_symbols`, of each run's messages; and, as `lab simulate` has them, the
     /// limits of the network and `policies`.
     #[arg(long, help_heading = "Output")]
     json: bool,
