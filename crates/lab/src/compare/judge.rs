@@ -17,6 +17,15 @@ const COST_RATIO_MAX: f64 = 0.2;
 /// Rows whose prediction should lie within the interval, at least. Asked of stationary networks; recorded ones are seldom stationary.
 const CALIBRATED_MIN: f64 = 0.9;
 
+/// Who is judged, and beside whom: names of policies.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rivals {
+    /// Who is judged.
+    pub candidate: String,
+    /// Beside whom.
+    pub reference: String,
+}
+
 /// A candidate beside a reference.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Judgement {
@@ -51,8 +60,10 @@ pub struct PartJudgement {
 pub enum Verdict {
     /// As asked.
     Held,
-    /// Not as asked.
+    /// Not as asked, beyond chance.
     Missed,
+    /// Not as asked in some row, but none of them beyond chance: more messages may tell.
+    Undecided,
     /// There was no row to judge by.
     Open,
 }
@@ -70,7 +81,7 @@ pub struct Lateness {
     pub rows_held_counting_all: usize,
     /// The most by which a row is above what is asked; zero when all hold.
     pub excess_max: f64,
-    /// Held when all rows are.
+    /// Held when all rows are; missed when one is beyond chance.
     pub verdict: Verdict,
 }
 
@@ -90,21 +101,28 @@ pub struct Cost {
 }
 
 /// Rows in which the reference's preventable late share is above the miss target.
+///
+/// Asked is that the candidate's is less wherever that is beyond chance: elsewhere it is not known whether the reference misses at all.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct LossMisses {
     /// Those rows.
     pub rows: usize,
+    /// Of them, rows in which the candidate's preventable late share is less.
+    pub rows_preventable_less: usize,
     /// Of them, rows in which the candidate is late less, all causes counted.
     pub rows_late_less: usize,
     /// Of them, rows in which the reference misses beyond chance: even the low end of its interval is above the target.
     pub rows_beyond_chance: usize,
-    /// Of those, rows in which the candidate is late less.
-    pub rows_beyond_chance_late_less: usize,
-    /// Of those, rows in which symbols could have prevented less of what the candidate misses.
+    /// Of those, rows in which the candidate's preventable late share is less.
     pub rows_beyond_chance_preventable_less: usize,
-    /// Of all of them, rows in which it is late more, and beyond chance: even the low end of its interval is above the reference's share.
+    /// Of those, rows in which the candidate is late less, all causes counted.
+    pub rows_beyond_chance_late_less: usize,
+    /// Of those, rows in which the candidate's preventable late share is not less, beyond chance: even the low end of its interval is above
+    /// the reference's share.
+    pub rows_missed_beyond_chance: usize,
+    /// Of all of them, rows in which it is late more, all causes counted, and beyond chance.
     pub rows_later_beyond_chance: usize,
-    /// Held when all are.
+    /// Held when it is less wherever the reference misses beyond chance; missed when it is more beyond chance in one of those.
     pub verdict: Verdict,
 }
 
@@ -121,25 +139,45 @@ pub struct Calibration {
     pub verdict: Verdict,
 }
 
+impl Rivals {
+    /// Whether more messages may turn an answer of this row: what is allowed lies within the interval of the candidate's preventable
+    /// late share; or the miss target within the reference's; or, where the reference misses, the reference's share within the
+    /// candidate's interval. It leaves no row open that lacks one of them.
+    pub fn leave_open(&self, row: &Row) -> bool {
+        self.in_row(row).is_some_and(|pair| {
+            let preventable = |policy: &PolicyRow| policy.preventable_late_share;
+            let own = pair.candidate.preventable_late_share_95;
+            let others = pair.reference.preventable_late_share_95;
+            let is_less_open =
+                pair.misses_beyond_chance() && own.contains(pair.reference.preventable_late_share);
+            own.contains(pair.allowed(preventable))
+                || others.contains(row.miss_target())
+                || is_less_open
+        })
+    }
+
+    fn in_row<'a>(&self, row: &'a Row) -> Option<Pair<'a>> {
+        Some(Pair {
+            row,
+            candidate: row.policy(&self.candidate)?,
+            reference: row.policy(&self.reference)?,
+        })
+    }
+}
+
 impl Judgement {
-    /// Of policies of those names; None when a row lacks one of them, or both are the same.
-    pub fn new(rows: &[Row], candidate: &str, reference: &str) -> Option<Self> {
-        if candidate == reference {
+    /// Of these two; None when a row lacks one of them, or both are the same.
+    pub fn new(rows: &[Row], rivals: &Rivals) -> Option<Self> {
+        if rivals.candidate == rivals.reference {
             return None;
         }
-        let pairs = rows.iter().map(|row| {
-            Some(Pair {
-                row,
-                candidate: row.policy(candidate)?,
-                reference: row.policy(reference)?,
-            })
-        });
+        let pairs = rows.iter().map(|row| rivals.in_row(row));
         let pairs = pairs.collect::<Option<Vec<_>>>()?;
         let parts = [None, Some(Part::Tuning), Some(Part::Judged)];
         let parts = parts.map(|part| PartJudgement::new(&pairs, part));
         Some(Self {
-            candidate: candidate.to_owned(),
-            reference: reference.to_owned(),
+            candidate: rivals.candidate.clone(),
+            reference: rivals.reference.clone(),
             parts: parts.into(),
         })
     }
@@ -154,6 +192,11 @@ struct Pair<'a> {
 }
 
 impl Pair<'_> {
+    /// Even the low end of the reference's interval is above the miss target.
+    fn misses_beyond_chance(&self) -> bool {
+        self.reference.preventable_late_share_95.low > self.row.miss_target()
+    }
+
     /// What may be late, as `share` counts it.
     fn allowed(&self, share: fn(&PolicyRow) -> f64) -> f64 {
         (share(self.reference) + LATER_MAX).max(self.row.miss_target())
@@ -202,14 +245,15 @@ impl Lateness {
             held.count()
         };
         let rows_held = held(preventable);
+        let rows_missed_beyond_chance = pairs.iter().filter(beyond_chance).count();
         let excesses = pairs.iter().map(|pair| pair.excess(preventable));
         Self {
             rows: pairs.len(),
             rows_held,
-            rows_missed_beyond_chance: pairs.iter().filter(beyond_chance).count(),
+            rows_missed_beyond_chance,
             rows_held_counting_all: held(all),
             excess_max: excesses.fold(0.0, f64::max),
-            verdict: Verdict::of(rows_held == pairs.len(), pairs.len()),
+            verdict: Verdict::beside_chance(pairs.len(), rows_held, rows_missed_beyond_chance),
         }
     }
 }
@@ -243,31 +287,35 @@ impl LossMisses {
         let misses = |pair: &&Pair<'_>| {
             pair.reference.preventable_late_share > pair.row.miss_target() + 1e-9
         };
-        let pairs: Vec<_> = pairs.iter().filter(misses).collect();
-        let is_less = |pair: &Pair<'_>| pair.candidate.late_share < pair.reference.late_share;
-        let is_less_preventable = |pair: &Pair<'_>| {
+        let above: Vec<_> = pairs.iter().filter(misses).collect();
+        let is_beyond = |pair: &&&Pair<'_>| pair.misses_beyond_chance();
+        let beyond: Vec<_> = above.iter().filter(is_beyond).copied().collect();
+        let is_less = |pair: &&&Pair<'_>| pair.candidate.late_share < pair.reference.late_share;
+        let is_less_preventable = |pair: &&&Pair<'_>| {
             pair.candidate.preventable_late_share < pair.reference.preventable_late_share
         };
-        let is_more =
-            |pair: &Pair<'_>| pair.candidate.late_share_95.low > pair.reference.late_share;
-        let misses_beyond_chance =
-            |pair: &Pair<'_>| pair.reference.preventable_late_share_95.low > pair.row.miss_target();
-        let count = |is_counted: &dyn Fn(&Pair<'_>) -> bool| {
-            pairs.iter().filter(|pair| is_counted(pair)).count()
+        let is_more_preventable = |pair: &&&Pair<'_>| {
+            let own = pair.candidate.preventable_late_share_95;
+            own.low > pair.reference.preventable_late_share
         };
-        let rows_late_less = count(&is_less);
+        let is_more =
+            |pair: &&&Pair<'_>| pair.candidate.late_share_95.low > pair.reference.late_share;
+        let rows_beyond_chance_preventable_less = beyond.iter().filter(is_less_preventable).count();
+        let rows_missed_beyond_chance = beyond.iter().filter(is_more_preventable).count();
         Self {
-            rows: pairs.len(),
-            rows_late_less,
-            rows_beyond_chance: count(&misses_beyond_chance),
-            rows_beyond_chance_late_less: count(&|pair| {
-                misses_beyond_chance(pair) && is_less(pair)
-            }),
-            rows_beyond_chance_preventable_less: count(&|pair| {
-                misses_beyond_chance(pair) && is_less_preventable(pair)
-            }),
-            rows_later_beyond_chance: count(&is_more),
-            verdict: Verdict::of(rows_late_less == pairs.len(), pairs.len()),
+            rows: above.len(),
+            rows_preventable_less: above.iter().filter(is_less_preventable).count(),
+            rows_late_less: above.iter().filter(is_less).count(),
+            rows_beyond_chance: beyond.len(),
+            rows_beyond_chance_preventable_less,
+            rows_beyond_chance_late_less: beyond.iter().filter(is_less).count(),
+            rows_missed_beyond_chance,
+            rows_later_beyond_chance: above.iter().filter(is_more).count(),
+            verdict: Verdict::beside_chance(
+                beyond.len(),
+                rows_beyond_chance_preventable_less,
+                rows_missed_beyond_chance,
+            ),
         }
     }
 }
@@ -306,6 +354,14 @@ impl Verdict {
             (_, false) => Self::Missed,
         }
     }
+
+    /// Of so many rows, in so many as asked and in so many not, beyond chance.
+    const fn beside_chance(rows: usize, held: usize, missed: usize) -> Self {
+        match (Self::of(held == rows, rows), missed) {
+            (Self::Missed, 0) => Self::Undecided,
+            (verdict, _) => verdict,
+        }
+    }
 }
 
 impl fmt::Display for Verdict {
@@ -313,6 +369,7 @@ impl fmt::Display for Verdict {
         f.pad(match self {
             Self::Held => "held",
             Self::Missed => "missed",
+            Self::Undecided => "left open by chance",
             Self::Open => "nothing to judge by",
         })
     }

@@ -17,7 +17,9 @@ mod run;
 mod tests;
 
 pub use charts::{lines, scatters};
-pub use judge::{Calibration, Cost, Judgement, Lateness, LossMisses, PartJudgement, Verdict};
+pub use judge::{
+    Calibration, Cost, Judgement, Lateness, LossMisses, PartJudgement, Rivals, Verdict,
+};
 pub use overview::Overview;
 pub use plan::{
     CompareError, DEADLINES_RTT, MESSAGES, MESSAGES_MAX, MESSAGES_MIN, ON_TIME_TARGETS, Plan,

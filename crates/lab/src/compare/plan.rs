@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use punctual_policy::{MISS_TARGETS_MAX, PolicyKind};
 
-use super::Recording;
+use super::{Recording, Rivals};
 use crate::simulate::{OptionsError, SimulateOptions};
 
 /// Bytes of a message for each of its symbols. So large that no second symbol fits into a packet: nothing is bundled, and what is
@@ -45,6 +45,11 @@ pub struct Plan {
     pub policies: Vec<PolicyKind>,
     /// Messages of each policy in each row; [`MESSAGES_MIN`] to [`MESSAGES_MAX`].
     pub messages: u64,
+    /// Rows that chance leaves open ([`Rivals::leave_open`]) are played again, each time with four times as many messages, up to so
+    /// many; at least `messages`, which is: never.
+    pub messages_max: u64,
+    /// Between whom that is asked; None: nobody, and no row is played again.
+    pub rivals: Option<Rivals>,
     /// Time from one message to the next.
     pub interval: Duration,
     /// Where in each recording a run begins, and everything else that is drawn.
@@ -103,6 +108,8 @@ impl Plan {
             symbols: SYMBOLS.into(),
             policies,
             messages: MESSAGES,
+            messages_max: MESSAGES,
+            rivals: None,
             interval: Duration::from_millis(20),
             seed: 1,
         }
@@ -136,6 +143,12 @@ impl Plan {
                 self.messages
             ));
         }
+        if !(self.messages..=MESSAGES_MAX).contains(&self.messages_max) {
+            return fail(format!(
+                "rows that chance leaves open are played again with {} to {MESSAGES_MAX} messages, not {}",
+                self.messages, self.messages_max
+            ));
+        }
         // Of more targets some would be served by the tables of another, depending on which were asked for first.
         if self.on_time_targets.len() > MISS_TARGETS_MAX {
             return fail(format!("there may be at most {MISS_TARGETS_MAX} targets"));
@@ -167,8 +180,8 @@ impl Plan {
         setups
     }
 
-    /// What is simulated for a row.
-    pub(super) fn options(&self, setup: &Setup) -> SimulateOptions {
+    /// What is simulated for a row, with so many messages.
+    pub(super) fn options(&self, setup: &Setup, messages: u64) -> SimulateOptions {
         let recording = &self.recordings[setup.recording];
         SimulateOptions {
             on_time: setup.on_time,
@@ -176,7 +189,7 @@ impl Plan {
             message_bytes: usize::from(setup.symbols) * SYMBOL_BYTES,
             sessions: 1,
             interval: self.interval,
-            messages: self.messages,
+            messages,
             policies: self.policies.clone(),
             seed: self.seed,
             keeps_fates: true,

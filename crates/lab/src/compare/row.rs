@@ -29,6 +29,8 @@ pub struct Row {
     pub on_time_target: f64,
     /// Source symbols of a message.
     pub symbols: u8,
+    /// Messages of each policy: more than the plan has, where chance left the row open.
+    pub messages: u64,
     /// Share of messages that are late whatever is sent.
     pub floor_late_share: f64,
     /// Symbols beyond those needed when each lost one is replaced at once; None (null) when nothing gets through.
@@ -106,7 +108,8 @@ impl CauseShares {
 }
 
 impl Row {
-    pub(super) fn new(plan: &Plan, setup: &Setup, results: &[PolicyResult]) -> Self {
+    /// Of so many messages.
+    pub(super) fn new(plan: &Plan, setup: &Setup, messages: u64, results: &[PolicyResult]) -> Self {
         let recording = &plan.recordings[setup.recording];
         // Those of the others differ only if a session took longer to open.
         let floors = results.first().map(|result| result.floors);
@@ -119,6 +122,7 @@ impl Row {
             deadline_ms: deadline(recording, setup).as_secs_f64() * 1e3,
             on_time_target: setup.on_time,
             symbols: setup.symbols,
+            messages,
             floor_late_share: floors.late_share,
             floor_recovery_overhead: floors.recovery_overhead,
             policies: results
@@ -153,8 +157,9 @@ impl PolicyRow {
             let count = counted.iter().filter(|counted| **counted).count();
             count as f64 / counted.len().max(1) as f64
         };
-        let interval =
-            |counted: &[bool]| share_interval(&blocks(counted, block_length(plan)), plan.seed);
+        let interval = |counted: &[bool]| {
+            share_interval(&blocks(counted, block_length(plan, fates.len())), plan.seed)
+        };
         let late = counted(|_| true);
         let late_share_95 = interval(&late);
         let preventable = counted(LateCause::is_preventable);
@@ -183,8 +188,8 @@ impl PolicyRow {
     }
 }
 
-/// Messages of a block.
-fn block_length(plan: &Plan) -> usize {
+/// Messages of a block, of so many.
+fn block_length(plan: &Plan, messages: usize) -> usize {
     let of_time = (BLOCK_S / plan.interval.as_secs_f64()).round() as usize;
-    of_time.min(plan.messages as usize / BLOCKS_MIN).max(1)
+    of_time.min(messages / BLOCKS_MIN).max(1)
 }

@@ -52,6 +52,7 @@ fn plan(files: &[(&str, &str)], policies: &[PolicyKind]) -> Plan {
         on_time_targets: vec![0.99],
         symbols: vec![1, 4],
         messages: 400,
+        messages_max: 400,
         ..Plan::new(recordings.used, policies.to_vec())
     }
 }
@@ -154,6 +155,66 @@ fn who_stops_it_keeps_what_was_played_whole() {
     assert_eq!(stopped.rows, all.rows[..6]);
 }
 
+fn rivals(candidate: &str, reference: &str) -> Rivals {
+    Rivals {
+        candidate: candidate.into(),
+        reference: reference.into(),
+    }
+}
+
+/// A plan of 400 messages, and up to 4,000 where chance leaves a row open between `exact` and `pangolin`.
+fn plan_until_told() -> Plan {
+    Plan {
+        messages_max: 4000,
+        rivals: Some(rivals("exact", "pangolin")),
+        ..plan(&[("a.log", &*log("0.05"))], &POLICIES[2..])
+    }
+}
+
+#[test]
+fn rows_that_chance_leaves_open_are_played_longer_and_no_others() {
+    let plan = plan_until_told();
+    let both = plan.rivals.clone().expect("they are set");
+    let rows = play(&plan, 2);
+    let of = |messages: u64| Plan {
+        messages,
+        messages_max: messages,
+        ..plan.clone()
+    };
+    let each: Vec<(u64, Vec<Row>)> = [400, 1600, 4000]
+        .map(|messages| (messages, play(&of(messages), 2)))
+        .into();
+    let mut again = 0;
+    for (place, row) in rows.iter().enumerate() {
+        let (_, last) = (each.iter())
+            .map(|(messages, rows)| (messages, &rows[place]))
+            .find(|(messages, row)| **messages == 4000 || !both.leave_open(row))
+            .expect("the last is taken whatever it is");
+        assert_eq!(row, last);
+        again += u32::from(row.messages > 400);
+    }
+    assert!((1..rows.len() as u32).contains(&again), "{again}");
+    // Nobody is judged, nothing is open.
+    let nobody = Plan {
+        rivals: None,
+        ..plan
+    };
+    assert_eq!(play(&nobody, 1), each[0].1);
+}
+
+#[test]
+fn who_stops_it_in_a_second_go_keeps_the_first() {
+    let plan = plan_until_told();
+    let first = Plan {
+        messages_max: plan.messages,
+        ..plan.clone()
+    };
+    let stopped = compare(&plan, 1, &|step| step.messages_each == 400);
+    let stopped = stopped.expect("the plan makes sense");
+    assert!(!stopped.is_complete);
+    assert_eq!(stopped.rows, play(&first, 1));
+}
+
 #[test]
 fn folders_are_looked_through_and_what_is_no_trace_is_passed_over() {
     let good = log("0.01");
@@ -234,6 +295,7 @@ fn plans_that_make_no_sense_are_refused() {
     );
     refused(|plan| plan.deadlines_rtt = vec![0.0], "0.1 to 100");
     refused(|plan| plan.messages = 99, "100 to 1000000");
+    refused(|plan| plan.messages_max = 399, "400 to 1000000");
     refused(
         |plan| plan.on_time_targets = vec![0.9; 17],
         "at most 16 targets",
@@ -293,6 +355,7 @@ fn made(part: Part, candidate: Made, reference: Made) -> Row {
         deadline_ms: 80.0,
         on_time_target: 0.99,
         symbols: 4,
+        messages: 1000,
         floor_late_share: 0.0,
         floor_recovery_overhead: Some(0.01),
         policies: vec![policy("steered", candidate), policy("pangolin", reference)],
@@ -321,13 +384,14 @@ fn a_candidate_is_judged_by_what_is_asked() {
             (0.02, 0.02, 0.02, 0.0, true),
         ),
     ];
-    let judgement = Judgement::new(&rows, "steered", "pangolin").expect("both are there");
+    let judgement = Judgement::new(&rows, &rivals("steered", "pangolin")).expect("both are there");
     let [all, tuning, judged] = &judgement.parts[..] else {
         panic!("three parts");
     };
     assert_eq!((all.lateness.rows, all.lateness.rows_held), (3, 2));
     assert_eq!(all.lateness.rows_held_counting_all, 1);
     assert_eq!(all.lateness.rows_missed_beyond_chance, 0);
+    assert_eq!(all.lateness.verdict, Verdict::Undecided);
     assert!((all.lateness.excess_max - 0.001).abs() < 1e-12);
     let ratio = |part: &PartJudgement| part.cost.ratio.expect("rows");
     // 0.01 / 0.1 and 0.0005 / 0.05.
@@ -335,20 +399,19 @@ fn a_candidate_is_judged_by_what_is_asked() {
     assert!((ratio(all) - 0.001f64.sqrt()).abs() < 1e-9);
     assert_eq!((all.cost.rows, all.cost.verdict), (2, Verdict::Held));
     assert_eq!(
-        (all.loss_misses.rows, all.loss_misses.rows_late_less),
-        (2, 1)
+        all.loss_misses,
+        LossMisses {
+            rows: 2,
+            rows_preventable_less: 1,
+            rows_late_less: 1,
+            rows_beyond_chance: 2,
+            rows_beyond_chance_preventable_less: 1,
+            rows_beyond_chance_late_less: 1,
+            rows_missed_beyond_chance: 1,
+            rows_later_beyond_chance: 1,
+            verdict: Verdict::Missed,
+        }
     );
-    assert_eq!(all.loss_misses.rows_later_beyond_chance, 1);
-    let of_those = all.loss_misses;
-    assert_eq!(
-        (
-            of_those.rows_beyond_chance,
-            of_those.rows_beyond_chance_late_less,
-            of_those.rows_beyond_chance_preventable_less
-        ),
-        (2, 1, 1)
-    );
-    assert_eq!(all.loss_misses.verdict, Verdict::Missed);
     assert_eq!(tuning.loss_misses.verdict, Verdict::Open);
     assert_eq!((all.calibration.rows, all.calibration.rows_within), (3, 2));
     let error = all.calibration.error_mean.expect("rows");
@@ -357,19 +420,66 @@ fn a_candidate_is_judged_by_what_is_asked() {
     assert_eq!(tuning.calibration.verdict, Verdict::Held);
     assert_eq!((tuning.traces, judged.traces), (1, 1));
 
-    assert_eq!(Judgement::new(&rows, "exact", "pangolin"), None);
-    assert_eq!(Judgement::new(&rows, "pangolin", "pangolin"), None);
-    let overview = Overview::all(&rows);
+    assert_judged_by_name(&rows);
+}
+
+/// Both have to be there; and what is drawn and summed up names them.
+fn assert_judged_by_name(rows: &[Row]) {
+    assert_eq!(Judgement::new(rows, &rivals("exact", "pangolin")), None);
+    assert_eq!(Judgement::new(rows, &rivals("pangolin", "pangolin")), None);
+    let overview = Overview::all(rows);
     assert_eq!(overview.len(), 2);
     assert_eq!((overview[0].rows, overview[0].rows_target_met), (3, 1));
     assert_eq!(overview[0].rows_target_met_counting_all, 0);
     assert!((overview[0].recovery_overhead - 0.0395 / 3.0).abs() < 1e-12);
     assert!(
-        lines(&rows)
+        lines(rows)
             .iter()
             .all(|chart| chart.svg().contains("steered"))
     );
-    for scatter in scatters(&rows, "steered", "pangolin") {
+    for scatter in scatters(rows, "steered", "pangolin") {
         assert!(scatter.svg().contains("circle"), "{}", scatter.chart.title);
     }
+}
+
+#[test]
+fn chance_leaves_a_row_open_where_more_messages_may_turn_an_answer() {
+    let both = rivals("steered", "pangolin");
+    // Intervals are a tenth of a point to each side; 1 % may be late, and with the candidate a tenth more than with the reference.
+    let row = |candidate: f64, reference: f64| {
+        let made_of = |late: f64| (late, late, 0.0, late, true);
+        made(Part::Judged, made_of(candidate), made_of(reference))
+    };
+    let is_open = |candidate, reference| both.leave_open(&row(candidate, reference));
+    assert!(!is_open(0.005, 0.005), "both are within what may be late");
+    assert!(is_open(0.0095, 0.005), "the candidate may be above it");
+    assert!(is_open(0.0105, 0.005), "or below");
+    assert!(!is_open(0.0115, 0.005), "or is neither");
+    assert!(is_open(0.005, 0.0095), "the reference may miss");
+    assert!(is_open(0.005, 0.0105), "or not");
+    assert!(
+        !is_open(0.005, 0.0115),
+        "it does, and the candidate is less"
+    );
+    assert!(
+        is_open(0.0145, 0.015),
+        "it does, and the candidate may be less"
+    );
+    assert!(is_open(0.0155, 0.015), "or more");
+    assert!(!rivals("exact", "pangolin").leave_open(&row(0.0105, 0.005)));
+}
+
+#[test]
+fn a_miss_that_chance_explains_is_left_open_and_one_beyond_it_is_a_miss() {
+    let verdict = |candidate: f64| {
+        let made_of = |late: f64| (late, late, 0.0, late, true);
+        let rows = [made(Part::Judged, made_of(candidate), made_of(0.02))];
+        let judgement = Judgement::new(&rows, &rivals("steered", "pangolin"));
+        judgement.expect("both are there").parts[0]
+            .loss_misses
+            .verdict
+    };
+    assert_eq!(verdict(0.0199), Verdict::Held);
+    assert_eq!(verdict(0.0201), Verdict::Undecided);
+    assert_eq!(verdict(0.0215), Verdict::Missed);
 }

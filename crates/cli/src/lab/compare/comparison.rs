@@ -6,10 +6,8 @@ use punctual_lab::compare::{
     Compared, Judgement, Overview, Part, PartJudgement, Plan, Recording, Row, SYMBOL_BYTES, Verdict,
 };
 use punctual_lab::report::measured;
-use punctual_policy::PolicyKind;
 use serde::Serialize;
 
-use super::REFERENCE;
 use crate::lab::measure::millis;
 use crate::output;
 
@@ -21,6 +19,8 @@ pub(super) struct Comparison {
     pub(super) version: &'static str,
     pub(super) seed: u64,
     pub(super) messages: u64,
+    /// With so many at most rows that chance left open were played again.
+    pub(super) messages_max: u64,
     pub(super) interval_ms: f64,
     pub(super) symbol_bytes: usize,
     pub(super) took_s: f64,
@@ -52,7 +52,6 @@ impl Comparison {
         plan: &Plan,
         compared: Compared,
         passed_over: Vec<String>,
-        candidate: Option<PolicyKind>,
         took: Duration,
     ) -> Self {
         let Compared { rows, is_complete } = compared;
@@ -67,14 +66,14 @@ impl Comparison {
             rtt_median_ms: millis(recording.rtt_median),
             source: recording.path.source.clone(),
         });
-        let judgement = candidate.and_then(|candidate| {
-            Judgement::new(&rows, &candidate.to_string(), &REFERENCE.to_string())
-        });
+        let rivals = plan.rivals.as_ref();
+        let judgement = rivals.and_then(|rivals| Judgement::new(&rows, rivals));
         Self {
             command: output::command_line(),
             version: env!("CARGO_PKG_VERSION"),
             seed: plan.seed,
             messages: plan.messages,
+            messages_max: plan.messages_max,
             interval_ms: millis(plan.interval),
             symbol_bytes: SYMBOL_BYTES,
             took_s: took.as_secs_f64(),
@@ -91,13 +90,21 @@ impl Comparison {
 
     /// What was played, in a sentence.
     pub(super) fn played(&self) -> String {
-        let early = if self.is_complete {
-            String::new()
-        } else {
-            format!(" (ended early; {} were asked for)", self.traces_planned)
+        let early = match (self.is_complete, self.traces.len() == self.traces_planned) {
+            (true, _) => String::new(),
+            (_, true) => " (ended while rows were played again)".to_owned(),
+            _ => format!(" (ended early; {} were asked for)", self.traces_planned),
+        };
+        let again = self.rows.iter().filter(|row| row.messages > self.messages);
+        let again = match again.count() {
+            0 => String::new(),
+            rows => format!(
+                " (up to {} in the {rows} that chance left open)",
+                self.messages_max
+            ),
         };
         format!(
-            "{} over {}{early}, {} messages of each policy in each, one each {} ms, {} bytes a symbol; seed {}; took {:.0} s",
+            "{} over {}{early}, {} messages of each policy in each{again}, one each {} ms, {} bytes a symbol; seed {}; took {:.0} s",
             output::counted(self.rows.len(), "row"),
             output::counted(self.traces.len(), "trace"),
             self.messages,
@@ -153,16 +160,17 @@ pub(super) fn answers(part: &PartJudgement) -> [Answer; 4] {
             verdict: cost.verdict,
         },
         Answer {
-            question: "(c) late less where the reference misses its target through loss",
+            question: "(c) where the reference misses its target through loss, beyond chance: preventable late share less",
             number: format!(
                 "true of {} of {} rows",
-                loss_misses.rows_late_less, loss_misses.rows
+                loss_misses.rows_beyond_chance_preventable_less, loss_misses.rows_beyond_chance
             ),
             note: format!(
-                "it misses beyond chance in {}, true of {} of those (of {} by what symbols could prevent); late more beyond chance in {}",
-                loss_misses.rows_beyond_chance,
+                "all causes counted: {}; of all {} rows above the target, if only by chance: {}, all causes counted: {}, more beyond chance: {}",
                 loss_misses.rows_beyond_chance_late_less,
-                loss_misses.rows_beyond_chance_preventable_less,
+                loss_misses.rows,
+                loss_misses.rows_preventable_less,
+                loss_misses.rows_late_less,
                 loss_misses.rows_later_beyond_chance
             ),
             verdict: loss_misses.verdict,

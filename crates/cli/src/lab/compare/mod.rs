@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use punctual_lab::compare::{
     DEADLINES_RTT, MESSAGES, MESSAGES_MAX, MESSAGES_MIN, ON_TIME_TARGETS, Plan, Recording,
-    Recordings, SYMBOLS, compare,
+    Recordings, Rivals, SYMBOLS, compare,
 };
 use punctual_policy::PolicyKind;
 
@@ -55,6 +55,10 @@ pub(crate) struct Args {
     /// Messages of each policy in each row.
     #[arg(long, value_name = "N", default_value_t = MESSAGES, value_parser = values::whole::<u64>(MESSAGES_MIN..=MESSAGES_MAX))]
     messages: u64,
+    /// Rows that chance leaves open, of candidate and pangolin, are played again, each time with four times as many messages, up to so
+    /// many (default: as --messages, never again).
+    #[arg(long, value_name = "N", value_parser = values::whole::<u64>(MESSAGES_MIN..=MESSAGES_MAX))]
+    messages_max: Option<u64>,
     /// Time from one message to the next.
     #[arg(long, value_name = "MS", default_value = "20", value_parser = values::millis_above_zero)]
     interval_ms: Duration,
@@ -92,7 +96,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     let policies = args.policies();
     let candidate = args.candidate(&policies)?;
     let recordings = Recordings::below(&args.traces).map_err(Failure::bad_input)?;
-    let plan = args.plan(recordings.used, policies);
+    let plan = args.plan(recordings.used, policies, candidate);
     plan.check().map_err(Failure::bad_input)?;
     // First: from here on Ctrl-C leads to the end of this function, and takes the page with it.
     interrupt::watch();
@@ -102,7 +106,11 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
         let progress = Progress::new(1000, args.json);
         let compared = compare(&plan, usize::from(args.threads), &|step| {
             let done = u128::from(step.messages) * 1000 / u128::from(step.of.max(1));
-            progress.show(done as u64, step.trace);
+            let label = match step.messages_each > plan.messages {
+                false => step.trace.to_owned(),
+                true => format!("{}, again, {} messages", step.trace, step.messages_each),
+            };
+            progress.show(done as u64, &label);
             !interrupt::is_requested()
         });
         progress.clear();
@@ -112,13 +120,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Failure> {
     if compared.rows.is_empty() {
         return Err(Failure::Interrupted);
     }
-    let comparison = Comparison::new(
-        &plan,
-        compared,
-        recordings.passed_over,
-        candidate,
-        begin.elapsed(),
-    );
+    let comparison = Comparison::new(&plan, compared, recordings.passed_over, begin.elapsed());
     let printed = if args.json {
         output::print_json(&comparison)
     } else {
@@ -165,12 +167,23 @@ impl Args {
         }
     }
 
-    fn plan(&self, recordings: Vec<Recording>, policies: Vec<PolicyKind>) -> Plan {
+    fn plan(
+        &self,
+        recordings: Vec<Recording>,
+        policies: Vec<PolicyKind>,
+        candidate: Option<PolicyKind>,
+    ) -> Plan {
+        let rivals = candidate.map(|candidate| Rivals {
+            candidate: candidate.to_string(),
+            reference: REFERENCE.to_string(),
+        });
         Plan {
             deadlines_rtt: values::once_each(&self.deadlines),
             on_time_targets: values::once_each(&self.targets),
             symbols: values::once_each(&self.symbols),
             messages: self.messages,
+            messages_max: self.messages_max.unwrap_or(self.messages),
+            rivals,
             interval: self.interval_ms,
             seed: self.seed,
             ..Plan::new(recordings, policies)

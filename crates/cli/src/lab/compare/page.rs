@@ -66,7 +66,7 @@ fn cards(comparison: &Comparison) -> Vec<Card> {
         is_kept: match answer.verdict {
             Verdict::Held => Some(true),
             Verdict::Missed => Some(false),
-            Verdict::Open => None,
+            Verdict::Undecided | Verdict::Open => None,
         },
     };
     answers(part).into_iter().map(card).collect()
@@ -93,7 +93,7 @@ fn rows_by_trace(comparison: &Comparison) -> Vec<Table> {
     rows.map(|rows| Table {
         title: format!("{} ({})", rows[0].trace, rows[0].part),
         rows: headed(
-            "policy|deadline|target|k|late [95 %]|preventable|predicted|floor|recovery|floor|longest run",
+            "policy|deadline|target|k|messages|late [95 %]|preventable|predicted|floor|recovery|floor|longest run",
             rows.iter()
                 .flat_map(|row| row.policies.iter().map(|policy| cells(row, policy))),
         ),
@@ -110,6 +110,7 @@ fn cells(row: &Row, policy: &PolicyRow) -> Vec<String> {
         format!("{} RTT, {:.1} ms", row.deadline_rtt, row.deadline_ms),
         format!("{} %", (row.on_time_target * 1e9).round() / 1e7),
         row.symbols.to_string(),
+        row.messages.to_string(),
         format!(
             "{} [{}, {}]",
             measured(policy.late_share),
