@@ -425,11 +425,21 @@ impl Steering {
     /// A message with this target has its outcome: on time, or missed although symbols could have prevented it. Misses for another
     /// reason (delay, a queue, a path that carried nothing) count as on time.
     pub fn on_outcome(&mut self, is_missed: bool, miss_target: f32) {
-        let missed = f64::from(u8::from(is_missed));
-        let chance = self.chance(miss_target);
         let kept_away = GAIN * (1.0 - self.aim(miss_target)) * miss_target;
         self.margin = (self.margin + kept_away).min(MARGIN_MAX);
-        let excess = self.excess + f64::from(GAIN) * (missed - f64::from(miss_target));
+        let missed = f32::from(u8::from(is_missed));
+        self.see(missed - miss_target, miss_target);
+    }
+
+    /// Of what it was told as missed so much more was, as is known now, or less; in messages.
+    pub fn on_correction(&mut self, missed: f32, miss_target: f32) {
+        self.see(missed, miss_target);
+    }
+
+    /// So many misses more were seen than are meant.
+    fn see(&mut self, misses: f32, miss_target: f32) {
+        let chance = self.chance(miss_target);
+        let excess = self.excess + f64::from(GAIN) * f64::from(misses);
         let least = LEAST - chance;
         // What it is kept below may be another target's, where several are steered together.
         let most = (MOST + chance - f32::from(self.kept_below) / 1000.0).max(least);

@@ -52,6 +52,22 @@ fn misses_of_a_strict_promise_are_paid_off() {
     );
 }
 
+#[test]
+fn a_miss_that_was_none_leaves_no_trace() {
+    let (mut steering, mut other) = (Steering::default(), Steering::default());
+    for message in 0..1000 {
+        let is_wrong = message % 100 == 7;
+        steering.on_outcome(is_wrong, 0.001);
+        other.on_outcome(false, 0.001);
+        if is_wrong {
+            assert!(steering.correction_of_approximation() >= other.correction_of_approximation());
+            steering.on_correction(-0.25, 0.001);
+            steering.on_correction(-0.75, 0.001);
+        }
+    }
+    assert!((steering.excess - other.excess).abs() < 1e-6);
+}
+
 /// A policy whose messages miss so often.
 struct Missing<F>(F);
 

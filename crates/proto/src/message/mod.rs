@@ -13,7 +13,7 @@ mod symbols;
 
 pub(crate) use assembly::{Assemblies, Head};
 pub(crate) use block::{Block, Silence};
-use chances::Chances;
+pub(crate) use chances::Chances;
 pub(crate) use flight::{Pauses, Ride};
 pub(crate) use inbox::{Inbox, Ready, Room, Share, Taken};
 pub use large::SharedContent;

@@ -84,6 +84,10 @@ impl Session {
         }
         self.settle_flights(now, touched, shared);
         self.forget_settled(now);
+        let lost_before = self.lost_before(now);
+        while let Some(confirmed) = self.traffic.blame.confirm_before(lost_before) {
+            self.correct_miss(confirmed, shared);
+        }
         shared.experience.loss.observe(&mut self.path.level);
     }
 
@@ -198,10 +202,13 @@ impl Session {
     ) {
         let outbox = &mut self.traffic.outbox;
         outbox.on_block_acked(symbol.block);
-        let block = outbox.block_mut(symbol.block);
-        let Some(block) = block.filter(|block| arrived.number >= block.cut_from) else {
+        let Some(block) = outbox.block_mut(symbol.block) else {
+            self.on_symbol_of_missed(now, symbol.block, arrived, stamps, shared);
             return;
         };
+        if arrived.number < block.cut_from {
+            return;
+        }
         let was_outstanding = arrived.was == PacketState::Outstanding;
         block.unaccounted = block.unaccounted.saturating_sub(u16::from(was_outstanding));
         block.symbols.on_acked(symbol.esi);
@@ -233,6 +240,28 @@ impl Session {
         if is_complete {
             let (arrival, bound) = self.perhaps_before(slot, sent_at, arrival, bound);
             self.finish_block(now, symbol.block, arrival, bound, shared);
+        }
+    }
+
+    /// A symbol arrived of a block that is over: of one that was missed for losses, it may say that they were none.
+    fn on_symbol_of_missed(
+        &mut self,
+        now: Instant,
+        block: u64,
+        arrived: &Arrived,
+        stamps: &Stamps,
+        shared: &mut Shared<'_>,
+    ) {
+        let Some(deadline) = self.traffic.blame.deadline(block) else {
+            return;
+        };
+        let sent_at = arrived.packet.sent_at;
+        let (arrival, _) = self.arrival(now, sent_at, arrived.took, stamps);
+        let is_delayed = sent_at + self.path.owd.min() <= deadline && deadline < arrival;
+        let was_lost = arrived.was != PacketState::Outstanding;
+        let excused = self.traffic.blame.on_symbol(block, was_lost, is_delayed);
+        if let Some(excused) = excused {
+            self.correct_miss(excused, shared);
         }
     }
 

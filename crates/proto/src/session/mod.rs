@@ -4,6 +4,7 @@
 mod acks;
 mod answers;
 mod arrivals;
+mod blame;
 mod bundling;
 mod close;
 mod cut;
@@ -303,6 +304,7 @@ struct Traffic {
     /// `send` has answered `Full`.
     was_full: bool,
     events: Events,
+    blame: blame::Blame,
     timers: BinaryHeap<Reverse<(Instant, Due)>>,
     /// Share of the messages with a deadline, lately, that the window or the pacer held back.
     held_share: f32,

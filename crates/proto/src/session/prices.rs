@@ -2,6 +2,7 @@
 
 use punctual_policy::{Policy, Price, Situation};
 
+use super::blame::Judged;
 use super::{Session, Shared};
 use crate::message::OutgoingMessage;
 use crate::stream::{MissReason, Outcome, PromiseGroup, StreamId};
@@ -88,6 +89,30 @@ impl Session {
         if let Some(stream) = self.traffic.streams.get_mut(message.stream) {
             let steering = stream.promises.steering_mut(miss_target);
             steering.on_outcome(is_missed, own_target);
+        }
+        if is_missed {
+            for judged in self.traffic.blame.note(message).into_iter().flatten() {
+                self.correct_miss(judged, shared);
+            }
+        }
+    }
+
+    /// It is known now what a miss was that has moved the price.
+    pub(super) fn correct_miss(&mut self, judged: Judged, shared: &mut Shared<'_>) {
+        let Judged {
+            stream,
+            miss_target,
+            correction,
+        } = judged;
+        let mut own_target = miss_target;
+        if let Some(pool) = shared.pooled_mut(self.group_of(stream)) {
+            pool.steering_mut(miss_target)
+                .on_correction(correction, miss_target);
+            own_target = floor_target(miss_target);
+        }
+        if let Some(stream) = self.traffic.streams.get_mut(stream) {
+            let steering = stream.promises.steering_mut(miss_target);
+            steering.on_correction(correction, own_target);
         }
     }
 
