@@ -147,6 +147,32 @@ fn one_row_is_told_as_one() {
 }
 
 #[test]
+fn rows_that_chance_leaves_open_are_played_longer() {
+    let folder = Folder::new("longer");
+    folder.write("a.log", &log("0.05"));
+    let page = folder.path("page.html");
+    let small = format!("{SMALL} --policies pangolin,exact --messages-max 2000");
+    let output = folder.run(&format!("{small} --json --html {}", page.display()));
+    let all: Value = serde_json::from_slice(&output.stdout).expect("one object");
+    let rows = all["rows"].as_array().expect("a list");
+    let messages: Vec<_> = rows.iter().map(|row| row["messages"].as_u64()).collect();
+    assert!(
+        messages
+            .iter()
+            .all(|of| [200, 800, 2000].map(Some).contains(of))
+    );
+    let again = messages.iter().filter(|of| **of > Some(200)).count();
+    assert!(again > 0, "{messages:?}");
+    assert_eq!(
+        (&all["messages"], &all["messages_max"]),
+        (&200.into(), &2000.into())
+    );
+    let told = format!("(up to 2000 in the {again} that chance left open)");
+    let html = fs::read_to_string(page).expect("--html writes the file");
+    assert!(html.contains(&told), "{told}");
+}
+
+#[test]
 fn what_is_wrong_is_said_in_one_sentence() {
     let folder = Folder::new("wrong");
     let page = folder.path("page.html");
@@ -159,6 +185,7 @@ fn what_is_wrong_is_said_in_one_sentence() {
     folder.refused("--targets 99", "a share of messages");
     folder.refused("--symbols 65", "65");
     folder.refused("--messages 5", "from 100 to 1000000");
+    folder.refused("--messages 500 --messages-max 400", "500 to 1000000");
     folder.refused("--policies best", "not a policy");
     folder.refused("--candidate pangolin", "name another");
     folder.refused("--policies exact --candidate exact", "add pangolin");
