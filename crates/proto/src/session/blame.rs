@@ -92,6 +92,13 @@ impl Blame {
         self.find(block).map(|place| self.blamed[place].deadline)
     }
 
+    /// A symbol is taken for lost that may be of such a message.
+    pub(super) fn on_lost(&mut self, block: u64) {
+        if let Some(place) = self.find(block) {
+            self.blamed[place].chances.on_lost();
+        }
+    }
+
     /// A symbol of such a message has come: after it had been taken for lost, or too late although it had left early enough, or both.
     /// Losses may not be to blame any more.
     pub(super) fn on_symbol(
@@ -171,6 +178,22 @@ mod tests {
         assert_eq!(blame.deadline(8), None, "that is over");
         assert!(blame.deadline(7).is_some());
         assert!((blame.excused_share - 1.0 / 16.0).abs() < 1e-6);
+    }
+
+    /// Of what was taken for lost after the message was over, too, one may come while the others do not.
+    #[test]
+    fn what_is_lost_after_its_message_counts_as_well() {
+        let mut blame = Blame {
+            blamed: [blamed(7, 1.0)].into(),
+            ..Blame::default()
+        };
+        blame.blamed[0].chances.on_left_in_time();
+        blame.on_lost(7);
+        blame.on_lost(8);
+        for _ in 0..2 {
+            assert!(blame.on_symbol(7, true, true).is_none(), "one is lost");
+        }
+        assert!(blame.on_symbol(7, true, true).is_some());
     }
 
     #[test]

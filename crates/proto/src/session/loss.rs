@@ -232,6 +232,7 @@ impl Session {
         for position in self.sent.symbols_of(number) {
             let symbol = self.sent.symbol(number, position);
             let Some(block) = self.traffic.outbox.block_mut(symbol.block) else {
+                self.traffic.blame.on_lost(symbol.block);
                 continue;
             };
             block.unaccounted = block.unaccounted.saturating_sub(1);

@@ -10,7 +10,8 @@ use crate::time::Instant;
 pub enum MissReason {
     /// It waited too long before enough of its symbols had left: for the congestion window, the pacer, or messages before it.
     Queue,
-    /// Too many of its symbols were lost that would have been in time.
+    /// Too many of its symbols were lost that would have been in time, as far as is known when this is told. (Some of them may still come, too late: what redundancy is bought
+    /// for learns of it.)
     Loss,
     /// Its symbols arrived, but too late: it would have been late without losses, too.
     Delay,
