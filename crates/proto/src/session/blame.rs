@@ -3,7 +3,7 @@
 //! Where delay comes and goes, what is sent last arrives first: packets before it are taken for lost, and the message that they belong to
 //! is over when they come after all. What was blamed on losses was the delay's doing then, and no symbols would have
 //! prevented it. To count it nevertheless raises the price, by which more symbols are sent, more of them overtaken, and more
-//! misses blamed: over a recorded wire with 0.14 % of loss two symbols were followed by eight for a tenth of the misses that
+//! misses blamed: over a recorded wire with 0.14 % of loss two symbols were followed by eight for a sixth of the misses that
 //! were allowed.
 
 use alloc::collections::VecDeque;
