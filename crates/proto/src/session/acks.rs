@@ -84,10 +84,7 @@ impl Session {
         }
         self.settle_flights(now, touched, shared);
         self.forget_settled(now);
-        let lost_before = self.lost_before(now);
-        while let Some(confirmed) = self.traffic.blame.confirm_before(lost_before) {
-            self.correct_miss(confirmed, shared);
-        }
+        self.confirm_misses(now, shared);
         shared.experience.loss.observe(&mut self.path.level);
     }
 

@@ -75,6 +75,10 @@ impl Blame {
         [Some(doubted), confirmed]
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.blamed.is_empty()
+    }
+
     /// The oldest, if it was due before this instant: nothing more comes of that, and losses were to blame.
     pub(super) fn confirm_before(&mut self, before: Instant) -> Option<Judged> {
         let is_over = |oldest: &Blamed| oldest.deadline < before;

@@ -1,11 +1,12 @@
 //! What a miss is worth to the messages of a stream: found when one is sent, moved by what comes of it (decision 0012).
 
-use punctual_policy::{Policy, Price, Situation};
+use punctual_policy::{Policy, Price, Situation, Steering};
 
 use super::blame::Judged;
 use super::{Session, Shared};
 use crate::message::OutgoingMessage;
 use crate::stream::{MissReason, Outcome, PromiseGroup, StreamId};
+use crate::time::Instant;
 
 /// Messages over which it is learned whether they are held back.
 const HELD_MESSAGES: f32 = 16.0;
@@ -24,20 +25,13 @@ impl Session {
         first: &Situation,
         shared: &mut Shared<'_>,
     ) {
-        let mut own_target = miss_target;
         let doubt = self
             .path
             .level
             .doubt(miss_target, first.rounds_left, first.source_symbols);
-        if let Some(pool) = shared.pooled_mut(self.group_of(stream)) {
-            pool.steering_mut(miss_target)
-                .on_message(policy, first, miss_target, doubt);
-            own_target = floor_target(miss_target);
-        }
-        if let Some(stream) = self.traffic.streams.get_mut(stream) {
-            let steering = stream.promises.steering_mut(miss_target);
-            steering.on_message(policy, first, own_target, doubt);
-        }
+        self.each_steering(stream, miss_target, shared, |steering, target| {
+            steering.on_message(policy, first, target, doubt);
+        });
     }
 
     /// What a miss is worth to a stream's messages with this target.
@@ -80,16 +74,9 @@ impl Session {
         let held = f32::from(u8::from(message.course.was_held));
         self.traffic.held_share += (held - self.traffic.held_share) / HELD_MESSAGES;
         let miss_target = message.options.miss_target();
-        let mut own_target = miss_target;
-        if let Some(pool) = shared.pooled_mut(self.group_of(message.stream)) {
-            pool.steering_mut(miss_target)
-                .on_outcome(is_missed, miss_target);
-            own_target = floor_target(miss_target);
-        }
-        if let Some(stream) = self.traffic.streams.get_mut(message.stream) {
-            let steering = stream.promises.steering_mut(miss_target);
-            steering.on_outcome(is_missed, own_target);
-        }
+        self.each_steering(message.stream, miss_target, shared, |steering, target| {
+            steering.on_outcome(is_missed, target);
+        });
         if is_missed {
             for judged in self.traffic.blame.note(message).into_iter().flatten() {
                 self.correct_miss(judged, shared);
@@ -104,15 +91,38 @@ impl Session {
             miss_target,
             correction,
         } = judged;
+        self.each_steering(stream, miss_target, shared, |steering, target| {
+            steering.on_correction(correction, target);
+        });
+    }
+
+    /// Nothing more comes of what was lost so long ago: losses were to blame for the misses of that time.
+    pub(super) fn confirm_misses(&mut self, now: Instant, shared: &mut Shared<'_>) {
+        if self.traffic.blame.is_empty() {
+            return;
+        }
+        let before = self.lost_before(now);
+        while let Some(confirmed) = self.traffic.blame.confirm_before(before) {
+            self.correct_miss(confirmed, shared);
+        }
+    }
+
+    /// What steers messages of a stream with this target, each with the target that it holds them to: what the stream shares its promise with, if it does, and
+    /// the stream by itself.
+    fn each_steering(
+        &mut self,
+        stream: StreamId,
+        miss_target: f32,
+        shared: &mut Shared<'_>,
+        mut call: impl FnMut(&mut Steering, f32),
+    ) {
         let mut own_target = miss_target;
         if let Some(pool) = shared.pooled_mut(self.group_of(stream)) {
-            pool.steering_mut(miss_target)
-                .on_correction(correction, miss_target);
+            call(pool.steering_mut(miss_target), miss_target);
             own_target = floor_target(miss_target);
         }
         if let Some(stream) = self.traffic.streams.get_mut(stream) {
-            let steering = stream.promises.steering_mut(miss_target);
-            steering.on_correction(correction, own_target);
+            call(stream.promises.steering_mut(miss_target), own_target);
         }
     }
 
