@@ -258,7 +258,7 @@ impl Session {
         let was_lost = arrived.was != PacketState::Outstanding;
         let excused = self.traffic.blame.on_symbol(block, was_lost, is_delayed);
         if let Some(excused) = excused {
-            self.correct_miss(excused, shared);
+            self.on_judged(&excused, false, shared);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use punctual_policy::{Policy, Price, Situation, Steering};
 
-use super::blame::Judged;
+use super::blame::Blamed;
 use super::{Session, Shared};
 use crate::message::OutgoingMessage;
 use crate::stream::{MissReason, Outcome, PromiseGroup, StreamId};
@@ -78,22 +78,44 @@ impl Session {
             steering.on_outcome(is_missed, target);
         });
         if is_missed {
-            for judged in self.traffic.blame.note(message).into_iter().flatten() {
-                self.correct_miss(judged, shared);
-            }
+            self.blame_losses(message, shared);
         }
     }
 
-    /// It is known now what a miss was that has moved the price.
-    pub(super) fn correct_miss(&mut self, judged: Judged, shared: &mut Shared<'_>) {
-        let Judged {
-            stream,
-            miss_target,
-            correction,
-        } = judged;
-        self.each_steering(stream, miss_target, shared, |steering, target| {
-            steering.on_correction(correction, target);
-        });
+    /// What a message has missed was counted, and losses are blamed for it. As long as that is not known it counts as much less as such misses of its stream were none, lately.
+    fn blame_losses(&mut self, message: &OutgoingMessage, shared: &mut Shared<'_>) {
+        let Some(stream) = self.traffic.streams.get(message.stream) else {
+            return;
+        };
+        let counted = 1.0 - stream.surprise.excused_share();
+        let Some(blamed) = Blamed::new(message, counted) else {
+            return;
+        };
+        self.correct(&blamed, counted - 1.0, shared);
+        if let Some(forgotten) = self.traffic.blame.note(blamed) {
+            self.on_judged(&forgotten, true, shared);
+        }
+    }
+
+    /// It is known now whether losses were to blame for a miss that has moved the price.
+    pub(super) fn on_judged(&mut self, blamed: &Blamed, is_missed: bool, shared: &mut Shared<'_>) {
+        if let Some(stream) = self.traffic.streams.get_mut(blamed.stream) {
+            stream.surprise.on_judged(is_missed);
+        }
+        let missed = f32::from(u8::from(is_missed));
+        self.correct(blamed, missed - blamed.counted, shared);
+    }
+
+    /// So much more of a miss was one, or less.
+    fn correct(&mut self, blamed: &Blamed, missed: f32, shared: &mut Shared<'_>) {
+        self.each_steering(
+            blamed.stream,
+            blamed.miss_target,
+            shared,
+            |steering, target| {
+                steering.on_correction(missed, target);
+            },
+        );
     }
 
     /// Nothing more comes of what was lost so long ago: losses were to blame for the misses of that time.
@@ -103,7 +125,7 @@ impl Session {
         }
         let before = self.lost_before(now);
         while let Some(confirmed) = self.traffic.blame.confirm_before(before) {
-            self.correct_miss(confirmed, shared);
+            self.on_judged(&confirmed, true, shared);
         }
     }
 

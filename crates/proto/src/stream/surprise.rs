@@ -1,4 +1,4 @@
-//! By how much the misses of a stream's messages differ from what was predicted: what a model lacks shows there, in time.
+//! By how much the misses of a stream's messages differ from what was predicted, and from what was thought of them at first: what a model lacks shows there, in time.
 
 /// What a miss more or less than predicted adds to the logarithm of the factor: eight of them double or halve it.
 const GAIN: f32 = 0.09;
@@ -10,14 +10,31 @@ const RUN_MAX: u8 = 8;
 /// Of what is predicted to be missed more often than this, a factor says nothing.
 const HOPELESS: f64 = 0.5;
 
-/// The factor by which predictions are multiplied.
+/// Misses over which it is learned for how many of them losses are not to blame, though they were blamed first.
+const JUDGED: u32 = 16;
+
+/// The factor by which predictions are multiplied; and the share of misses that are none of losses.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Surprise {
     log: f32,
+    /// Of 65,535.
+    excused: u16,
     run: u8,
 }
 
 impl Surprise {
+    /// Of the misses that losses were blamed for, the share that were none of theirs, lately; 0..1.
+    pub(crate) fn excused_share(&self) -> f32 {
+        f32::from(self.excused) / f32::from(u16::MAX)
+    }
+
+    /// It is known of such a miss whether losses were to blame.
+    pub(crate) fn on_judged(&mut self, is_missed: bool) {
+        let excused = if is_missed { 0 } else { u32::from(u16::MAX) };
+        let sum = u32::from(self.excused) * (JUDGED - 1) + excused;
+        self.excused = (sum / JUDGED) as u16;
+    }
+
     /// A message has its outcome, for which a miss was predicted with this probability.
     pub(crate) fn on_outcome(&mut self, is_missed: bool, predicted: f64) {
         self.run = if is_missed {
@@ -54,6 +71,19 @@ mod tests {
             surprise.on_outcome(message % every == 0, now);
         }
         surprise.corrected(predicted)
+    }
+
+    #[test]
+    fn what_was_none_of_losses_is_learned_over_sixteen() {
+        let mut surprise = Surprise::default();
+        (0..200).for_each(|_| surprise.on_judged(false));
+        let share = surprise.excused_share();
+        assert!((0.999..=1.0).contains(&share), "{share}");
+        (0..16).for_each(|_| surprise.on_judged(true));
+        let share = surprise.excused_share();
+        assert!((0.3..0.4).contains(&share), "{share}");
+        (0..200).for_each(|_| surprise.on_judged(true));
+        assert!(surprise.excused_share() < 0.001);
     }
 
     #[test]
