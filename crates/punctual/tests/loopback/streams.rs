@@ -193,7 +193,7 @@ fn streams_count() {
 }
 
 /// Goal: a session that is full says so with its limit, and says when there is room.   Method: the peer does not read until
-/// nothing more is accepted.
+/// nothing more is accepted.   (The stream keeps no order: on a busy machine, where a socket's buffer overflows, the last may come before others.)
 #[test]
 fn a_full_session_tells_when_there_is_room() {
     let pair = pair();
@@ -214,10 +214,10 @@ fn a_full_session_tells_when_there_is_room() {
                 .unwrap();
         })
     };
-    for _ in 0..accepted {
-        assert_eq!(recv(&pair.theirs).1, [3; 50_000]);
-    }
-    assert_eq!(recv(&pair.theirs).1, b"the last");
+    let came: Vec<_> = (0..=accepted).map(|_| recv(&pair.theirs).1).collect();
+    let large = came.iter().filter(|content| content[..] == [3; 50_000]);
+    assert_eq!(large.count(), accepted);
+    assert!(came.iter().any(|content| content[..] == *b"the last"));
     waiting.join().unwrap();
 }
 
